@@ -32,7 +32,7 @@ std::string label_of(const HistoryRun& run, std::size_t i) {
 }
 
 std::string runs_table(const std::vector<HistoryRun>& runs) {
-  std::string out = open_table({"#run", "commit", "machine", "extent", "folder", "#keys"}, false) + "<tbody>";
+  std::string out = open_table({"#run", "commit", "machine", "extent", "folder", "#keys"}) + "<tbody>";
   for (std::size_t i = 0; i < runs.size(); ++i)
     out += fmt::format("<tr><th class=\"n\">{}</th><td><code>{}</code></td><td>{}</td><td>{}</td><td>{}</td>",
                        i + 1, escape(runs[i].commit), escape(runs[i].machine),
@@ -107,7 +107,7 @@ std::string values_table(const std::vector<HistoryRun>& runs, const DrawnFigure&
   for (const HistoryRun& run : runs)
     for (const auto& [key, p] : run.keys)
       if (p.*f.value) keys.insert(key);
-  std::string out = "<table class=\"sortable\"><thead><tr><th>key</th>";
+  std::string out = "<table><thead><tr><th>key</th>";
   for (std::size_t i = 0; i < runs.size(); ++i)
     out += "<th class=\"n\">" + escape(label_of(runs[i], i)) + "</th>";
   out += "</tr></thead><tbody>";

@@ -63,7 +63,7 @@ std::string special_table(const Context& c, const std::string& backend) {
   // kernels than families, and a table may be long but not wide.
   const bool one = c.variants.size() == 1;
   std::string out =
-      std::string("<table class=\"roomy sortable\"><thead><tr><th>") + (one ? "family" : "kernel") + "</th>";
+      std::string("<table class=\"roomy\"><thead><tr><th>") + (one ? "family" : "kernel") + "</th>";
   for (const std::string& name : one ? c.variants : families) out += "<th>" + escape(name) + "</th>";
   out += "</tr></thead><tbody>";
   if (one)
@@ -100,8 +100,7 @@ std::vector<const WorstRecord*> worst_by(const Context& c, WorstList KeyTally::*
 
 std::string case_table(const std::vector<const WorstRecord*>& worst) {
   std::string out = open_table({"key, family, V", "#without the last rounding", "#error/bound", "#ULP",
-                                "logit", "#x &minus; m", "got", "exact value lies in"},
-                               false);
+                                "logit", "#x &minus; m", "got", "exact value lies in"});
   for (const WorstRecord* r : worst) {
     const WorstElement& w = r->element;
     out += fmt::format(

@@ -13,8 +13,7 @@ namespace {
 
 std::string groups_table(const std::vector<GroupTally>& groups) {
   std::string out = open_table({"group", "#pass", "#fail", "#crashed", "#hung", "#inconclusive",
-                                "#unsupported", "#not run", "why unsupported"},
-                               false) +
+                                "#unsupported", "#not run", "why unsupported"}) +
                     "<tbody>";
   for (const GroupTally& g : groups) {
     out += "<tr><th>" + escape(g.group) + "</th>";
@@ -52,7 +51,7 @@ std::string contract_table(const assay::conformance::Contract& contract, bool ri
     for (const std::string& o : contract.outside) out += "<li>" + escape(o) + "</li>";
     out += "</ul>";
   }
-  std::string table = open_table({"axis", "state", "inside the contract", "seen outside"}, false) + "<tbody>";
+  std::string table = open_table({"axis", "state", "inside the contract", "seen outside"}) + "<tbody>";
   for (const assay::conformance::Axis& a : contract.axes)
     table += fmt::format("<tr><th>{}</th><td{}>{}</td><td>{}</td><td class=\"wide\">{}</td></tr>",
                          escape(a.name), a.state == State::wrong ? " class=\"bad\"" : "", name(a.state),

@@ -16,8 +16,8 @@
 namespace assay {
 namespace page {
 
-std::string open_table(const std::vector<const char*>& headings, bool sortable) {
-  std::string out = sortable ? "<table class=\"sortable\"><thead><tr>" : "<table><thead><tr>";
+std::string open_table(const std::vector<const char*>& headings) {
+  std::string out = "<table><thead><tr>";
   for (const char* h : headings)
     out += *h == '#' ? fmt::format("<th class=\"n\">{}</th>", h + 1) : fmt::format("<th>{}</th>", h);
   return out + "</tr></thead>";

@@ -25,9 +25,8 @@ struct Timed {
   std::map<std::string, std::vector<const AccessRecord*>> accesses;                   // by variant
   /// A timed shape: op, dtype, family, rows, V, k.
   using Shape = std::tuple<std::string, std::string, std::string, std::int64_t, std::int64_t, int>;
-  std::map<std::string, std::set<Shape>> shapes_of_peer;  // at which each peer was judged
-  /// The largest error of each peer on the rows that were timed, by op and dtype.
-  std::map<std::pair<std::string, std::string>, std::map<std::string, double>> peers;
+  /// The errors of each peer, by op and dtype, at the shapes at which every row of it was judged.
+  std::map<std::pair<std::string, std::string>, std::map<std::string, std::map<Shape, double>>> peers;
 };
 
 // What all sections need, computed once: of a whole report, or of one kernel of it.
@@ -37,13 +36,13 @@ struct Context {
   std::vector<const KeyTally*> keys;
   bool check;  // of `assay check`
   std::vector<std::string> backends, dtypes, variants;
-  std::string main_backend;                       // the first that ran; the page shows it unfolded
+  std::string main_backend;                         // the first that ran; the page shows it unfolded
   std::map<std::string, std::string> page_of = {};  // of a variant: its page, as seen from index.html
 };
 
 // Of index.html.
 Frame overview(const Context& c, const Digest& whole);  // verdict, contract, failures, environment
-std::string kernel_table(const Context& c);       // a row per kernel
+std::string kernel_table(const Context& c);             // a row per kernel
 std::string how_to_read();
 // Of compare.html: all kernels side by side.
 std::string variants_by_dtype(const Context& c);  // a matrix; every key with its claim
@@ -61,10 +60,10 @@ std::string signed_errors(const Context& c);      // histograms
 std::string special_values(const Context& c);
 std::string domain(const Context& c);
 std::string worst_cases(const Context& c);
-std::string resolution(const Context& c);         // the smallest refused error, by key and row length
-std::string behaviour(const Context& c);          // what a key claims and behaves like, with evidence
-std::string accesses(const Context& c);           // claimed and counted
-std::string speed(const Context& c);              // share of the copy, by dtype and V
+std::string resolution(const Context& c);  // the smallest refused error, by key and row length
+std::string behaviour(const Context& c);   // what a key claims and behaves like, with evidence
+std::string accesses(const Context& c);    // claimed and counted
+std::string speed(const Context& c);       // share of the copy, by dtype and V
 
 /// What failed, by key and check, with the command that repeats it. "" if nothing did.
 std::string failures(const Context& c);
@@ -79,11 +78,16 @@ struct Share {
   std::size_t shapes = 0;
 };
 std::optional<Share> share_of_copy(const Context& c, const std::string& variant, const std::string& dtype);
-/// The kernel's largest error over the shapes and families at which the peer was judged too. "": any peer.
-std::optional<double> ulp_beside_peer(const Context& c, const KeyInfo& key, const std::string& peer);
+/// The largest errors in ulp of a kernel and of a peer, for the same inputs at the shapes at which all of
+/// both was judged.
+struct BesidePeer {
+  double own = 0, peer = 0;
+  std::size_t shapes = 0;
+};
+std::optional<BesidePeer> beside_peer(const Context& c, const KeyInfo& key, const std::string& peer);
 
 /// The beginning of a table, up to its first row. A heading that starts with '#' is for a column of numbers.
-std::string open_table(const std::vector<const char*>& headings, bool sortable = true);
+std::string open_table(const std::vector<const char*>& headings);
 // Cells of tables. Each holds the value that it is sorted by; absent values sort last.
 std::string number_cell(std::optional<double> v, const std::string& note = "");
 std::string count_cell(std::int64_t v);

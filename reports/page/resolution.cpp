@@ -18,7 +18,7 @@ std::string resolution_cell(const CoarsestResolution& e) {
 }
 
 std::string resolution_table(const Context& c, const std::string& backend) {
-  std::string out = "<table class=\"sortable\"><thead><tr><th>key</th>";
+  std::string out = "<table><thead><tr><th>key</th>";
   for (std::size_t i = 0; i < kLengthSteps.size(); ++i)
     out += fmt::format("<th class=\"n\">{}to {}</th>", i == 0 ? "V " : "", grouped(kLengthSteps[i]));
   out += "<th class=\"n\">longer</th></tr></thead><tbody>";

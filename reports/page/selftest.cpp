@@ -100,7 +100,7 @@ page::Section matrix(const Selftest& s, Kind kind, const char* title, const char
   const std::vector<std::string> checks = columns(s);
   std::string out = fmt::format("<p>{}</p>", why);
   out +=
-      "<div class=\"scroll\" tabindex=\"0\"><table class=\"util sortable "
+      "<div class=\"scroll\" tabindex=\"0\"><table class=\"util "
       "kills\"><thead><tr><th>entry</th><th>id</th><th>input</th>"
       "<th>outcome</th>";
   for (const std::string& c : checks)

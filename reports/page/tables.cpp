@@ -28,9 +28,10 @@ std::string matrix(const Context& c, const std::string& backend) {
       if (k && !info) info = &k->info;
       if (!k || !k->ran()) {
         // A dash is no gap: the variant has no such key.
-        cells += fmt::format("<td class=\"n edge mute\">{0}</td><td class=\"n mute\">{1}</td><td class=\"n "
-                             "mute\">{1}</td>",
-                             k ? "not run" : kDash, kDash);
+        cells += fmt::format(
+            "<td class=\"n edge mute\">{0}</td><td class=\"n mute\">{1}</td><td class=\"n "
+            "mute\">{1}</td>",
+            k ? "not run" : kDash, kDash);
         continue;
       }
       std::string ulp = extreme_cell(k->real(&Record::max_ulp), false);
@@ -48,10 +49,10 @@ std::string matrix(const Context& c, const std::string& backend) {
                         escape(info->accesses), cells, judged);
   }
   if (rows.empty()) return "";
-  return scroll(fmt::format(
-      "<table class=\"sortable\"><thead><tr><th></th>{}<th class=\"edge\"></th></tr><tr><th>variant</th>"
-      "{}<th class=\"n edge\">pass / records</th></tr></thead><tbody>{}</tbody></table>",
-      top, under, rows));
+  return scroll(
+      fmt::format("<table><thead><tr><th></th>{}<th class=\"edge\"></th></tr><tr><th>variant</th>"
+                  "{}<th class=\"n edge\">pass / records</th></tr></thead><tbody>{}</tbody></table>",
+                  top, under, rows));
 }
 
 std::string key_cell(const KeyTally& k) {

@@ -47,7 +47,7 @@ std::string matrix_of_families(const Context& c, const std::string& backend) {
         if (its.bound.any() && its.bound.value > 0) shown.insert(family);
       }
   if (!any) return "";
-  std::string out = "<table class=\"util sortable\"><thead><tr><th>key</th>";
+  std::string out = "<table class=\"util\"><thead><tr><th>key</th>";
   for (const FamilyInfo& f : c.data.families)
     if (shown.contains(f.name)) out += "<th class=\"tall\"><span>" + escape(f.name) + "</span></th>";
   out += "</tr></thead><tbody>";
@@ -124,7 +124,7 @@ std::string evidence_list(const Record& r) {
 }
 
 std::string behaviour_table(const Context& c, const std::string& backend) {
-  std::string out = open_table({"key", "claims", "behaves like", "claim holds"}, false) + "<tbody>";
+  std::string out = open_table({"key", "claims", "behaves like", "claim holds"}) + "<tbody>";
   bool any = false;
   for (const KeyTally* k : c.keys)
     for (const Record& r : k->probes) {

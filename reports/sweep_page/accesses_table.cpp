@@ -81,7 +81,7 @@ std::string table(const Context& c, const std::map<Kernel, Counted>& kernels) {
   for (const auto& [name, k] : kernels)
     for (const auto& [V, a] : k.gpu) sizes.insert(V);
   std::string out =
-      "<table class=\"sortable\"><thead><tr><th>kernel</th><th class=\"n\">claims</th><th "
+      "<table><thead><tr><th>kernel</th><th class=\"n\">claims</th><th "
       "class=\"n\">counted on the host</th>";
   for (const std::int64_t V : sizes) out += "<th class=\"n\">V " + grouped(V) + "</th>";
   out += "</tr></thead><tbody>";

@@ -70,7 +70,7 @@ std::string every_key(const Context& c) {
     for (const SweepRecord* r : c.timed)
       if (r->dtype == d) keys[{variant_of(r->key), r->k}].take(*r);
     std::string head =
-                    "<table class=\"sortable\"><thead><tr><th>kernel</th><th>outputs</th><th "
+                    "<table><thead><tr><th>kernel</th><th>outputs</th><th "
                     "class=\"n\">timed</th><th class=\"n\">max ulp</th><th class=\"n\">error/bound</th><th "
                     "class=\"n\">claims</th>",
                 body;
@@ -107,8 +107,9 @@ std::string every_key(const Context& c) {
   if (tables.empty()) return missing("anything timed", "assay sweep");
   return fmt::format(
              "<p>For each V (row length): the share of the copy (of the read for top-k and log-sum-exp) at "
-             "{} rows, and the time. Peers are judged by the same rules, but PyTorch and Triton only on a "
-             "few rows. <i>Max ulp</i> and <i>error/bound</i> are the largest of all timed shapes. "
+             "{} rows, and the time. Peers are judged by the same rules, but only on 2 to "
+             "8 rows of a large output. <i>Max ulp</i> and <i>error/bound</i> are the largest of all timed "
+             "shapes. "
              "<i>Claims</i> is loads + stores per element, from the shortest row to the longest. Click a "
              "heading to sort.</p>",
              grouped(rows)) +

@@ -36,12 +36,15 @@ std::string failures(const Context& c) {
   for (const SweepRecord& r : c.records) {
     const bool wrong = r.status == "failed" || (r.verified == "fail" && r.role != "ceiling");
     if (!wrong || ++n > kShown) continue;
-    out += fmt::format("<li><b class=\"bad\">{}</b> row length V = {}, {} rows: {} {}</li>", escape(r.key), grouped(r.V),
-                       grouped(r.rows), escape(shorten(r.reason.empty() ? r.verified_reason : r.reason, 300)),
+    out += fmt::format("<li><b class=\"bad\">{}</b> row length V = {}, {} rows: {} {}</li>", escape(r.key),
+                       grouped(r.V), grouped(r.rows),
+                       escape(shorten(r.reason.empty() ? r.verified_reason : r.reason, 300)),
                        page::command(r.reproduce));
   }
   if (n > kShown) out += fmt::format("<li>and {} more</li>", n - kShown);
-  return out.empty() ? "" : "<ul>" + out + "</ul>";
+  return out.empty()
+             ? ""
+             : "<p>What failed (a peer that fails does not change the verdict):</p><ul>" + out + "</ul>";
 }
 
 /// Distinct values in order of appearance, joined. Peers are left out: they have builds of their own.
@@ -180,7 +183,8 @@ std::string reading() {
          too_long_words() +
          ", or the buffers need over half of the memory.</dd><dt>Share of the copy</dt><dd>The time of a "
          "device-to-device copy, divided by the "
-         "kernel's time. It is the fastest of four: memcpy, two kernels that only copy, and one of these that is started while "
+         "kernel's time. It is the fastest of four: memcpy, two kernels that only copy, and one of these "
+         "that is started while "
          "the kernel before it ends, as <code>onepass</code> is. The copy moves "
          "the bytes that any kernel must move (every logit read once, every "
          "output written once). A kernel with 100 % is as fast as a copy.</dd><dt>Share of the "

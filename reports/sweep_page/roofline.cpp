@@ -162,7 +162,7 @@ std::string own_roofline(const Context& c) {
   if (sizes.empty())
     return missing("naive_block, safe_block, online_block at 4000 rows, V from 4096",
                    "assay sweep --key '*_block/*@cuda' --rows 4000");
-  std::string head = "<table class=\"sortable\"><thead><tr><th>kernel</th><th class=\"n\">least</th>", rows;
+  std::string head = "<table><thead><tr><th>kernel</th><th class=\"n\">least</th>", rows;
   for (const std::int64_t V : sizes) head += "<th class=\"n\">" + grouped(V) + "</th>";
   for (const Reference& ref : kReferences)
     for (const std::string& d : c.dtypes) {

@@ -184,7 +184,7 @@ std::string part_three_figure(const Context& c) {
   if (sizes.empty())
     return missing("part 3 at 4000 rows, V from 1000",
                    "assay sweep --key 'vector_*_block/f32@cuda' --rows 4000");
-  std::string table = "<table class=\"sortable\"><thead><tr><th>kernel</th>";
+  std::string table = "<table><thead><tr><th>kernel</th>";
   for (const std::int64_t V : sizes) table += "<th class=\"n\">" + grouped(V) + "</th>";
   table += "</tr></thead><tbody>";
   for (const std::string& n : names) table += share_row(c, n.c_str(), "f32", kRows, sizes);

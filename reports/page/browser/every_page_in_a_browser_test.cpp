@@ -50,7 +50,7 @@ std::string history_page() {
   return render_history_page(runs);
 }
 
-constexpr const char* kPages[] = {"index.html",     "sweep.html",    "sweep_shapes.html",
+constexpr const char* kPages[] = {"index.html",     "compare.html",  "sweep.html",  "sweep_shapes.html",
                                   "functions.html", "selftest.html", "history.html"};
 
 class EveryPage : public testing::Test {
@@ -134,6 +134,73 @@ TEST_F(EveryPage, IsFilteredAndSortedWithTheKeyboard) {
         "r.cells[0]).textContent)})()";
     const auto sorted = b.evaluate(names).get<std::vector<std::string>>();
     EXPECT_TRUE(std::is_sorted(sorted.begin(), sorted.end())) << page;
+  }
+}
+
+/// The headings without a button, of tables that have more than five rows.
+constexpr const char* kNotSorted = R"js((() => {
+  const bad = [];
+  for (const t of document.querySelectorAll("table")) {
+    const bodies = [...t.tBodies], parts = bodies.length > 1 ? bodies.length : bodies[0].rows.length;
+    if (!t.tHead || parts <= 5) continue;
+    for (const h of t.tHead.querySelectorAll("th"))
+      if (h.colSpan === 1 && h.textContent && !h.querySelector("button"))
+        bad.push((t.closest("section") || {id: "?"}).id + ": " + h.textContent);
+  }
+  return bad.join("; ");
+})())js";
+
+TEST_F(EveryPage, SortsEveryTableOfMoreThanFiveRows) {
+  for (const char* page : kPages) EXPECT_EQ(open(page, 1400).text(kNotSorted), "") << page;
+}
+
+/// Clicks a heading of the first table of a section of sweep.html, and returns that column's cells in their
+/// new order.
+std::vector<std::string> clicked(Browser& b, const std::string& section, int heading, int column) {
+  const std::string id = "#" + section + " ";
+  b.evaluate("document.querySelectorAll('" + id + "thead th button')[" + std::to_string(heading) +
+             "].id = 'clicked'");
+  b.click("#clicked");
+  b.evaluate("document.getElementById('clicked').id = ''");
+  return b
+      .evaluate("[...document.querySelector('" + id + "table').tBodies[0].rows].map(r => r.cells[" +
+                std::to_string(column) + "].firstChild.textContent)")
+      .get<std::vector<std::string>>();
+}
+
+TEST_F(EveryPage, SortsTablesWithTwoRowsOfHeadings) {
+  Browser& b = open("sweep.html", 1400);
+  // A heading that stands for both rows; then one of the second row, whose cells have only words.
+  const std::vector<std::string> v = {"131,072", "65,536", "32,768", "16,384",
+                                      "8,192",   "4,096",  "2,048",  "1,024"};
+  EXPECT_EQ(clicked(b, "worklog", 0, 0), v);
+  EXPECT_EQ(clicked(b, "worklog", 0, 0), std::vector<std::string>(v.rbegin(), v.rend()));
+  const std::vector<std::string> factors = clicked(b, "worklog", 4, 4);
+  ASSERT_EQ(factors.size(), 8u);
+  EXPECT_EQ(factors.front(), "1.17\u00d7");
+  for (std::size_t i = 1; i < factors.size(); ++i)
+    EXPECT_GE(std::stod(factors[i - 1]), std::stod(factors[i])) << i;
+  const std::vector<std::string> shapes = clicked(b, "tutorial", 0, 0);
+  ASSERT_GT(shapes.size(), 5u);
+  EXPECT_EQ(shapes.front(), "32 \u00d7 512");
+  EXPECT_EQ(shapes.back(), "64 \u00d7 8,192") << "numbers in words count as numbers";
+}
+
+TEST_F(EveryPage, KeepsTheRowsOfACaseTogether) {
+  Browser& b = open("compare.html", 1400);
+  const char* cases =
+      "[...document.querySelector('#worst table').tBodies].map(t => t.rows.length + ' ' + "
+      "t.rows[0].cells[2].dataset.v)";
+  const auto before = b.evaluate(cases).get<std::vector<std::string>>();
+  ASSERT_GT(before.size(), 5u);
+  b.click("#worst thead th:nth-child(3) button");
+  const auto after = b.evaluate(cases).get<std::vector<std::string>>();
+  ASSERT_EQ(after.size(), before.size());
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    EXPECT_EQ(after[i][0], '2') << "a case and its command";
+    if (i > 0) {
+      EXPECT_GE(std::stod(after[i - 1].substr(2)), std::stod(after[i].substr(2)));
+    }
   }
 }
 

@@ -50,10 +50,12 @@ Timed::Timed(const InFolder& in_folder) {
   for (const SweepRecord& r : in_folder.sweep) {
     const Name n = parts_of(r.key);
     if (r.role == "variant") of[{n.variant, r.dtype}].push_back(&r);
-    if (r.role != "peer" || !r.max_ulp) continue;
-    double& largest = peers[{r.op, r.dtype}].try_emplace(n.variant, 0).first->second;
+    // On the inputs of a large output a peer is judged on a few rows, and a kernel on all: these can not be
+    // compared.
+    if (r.role != "peer" || !r.max_ulp || r.verified_reason.find(" rows judged") != std::string::npos)
+      continue;
+    double& largest = peers[{r.op, r.dtype}][n.variant].try_emplace(shape_of(r), 0).first->second;
     largest = std::max(largest, *r.max_ulp);
-    shapes_of_peer[n.variant].insert(shape_of(r));
   }
   for (const AccessRecord& a : in_folder.accesses) accesses[parts_of(a.key).variant].push_back(&a);
 }
@@ -69,47 +71,49 @@ std::optional<Share> share_of_copy(const Context& c, const std::string& variant,
                *std::max_element(shares.begin(), shares.end()), shares.size()};
 }
 
-std::optional<double> ulp_beside_peer(const Context& c, const KeyInfo& key, const std::string& peer) {
-  const auto judged = [&](const Timed::Shape& shape) {
-    return std::any_of(c.timed.shapes_of_peer.begin(), c.timed.shapes_of_peer.end(), [&](const auto& one) {
-      return (peer.empty() || one.first == peer) && one.second.contains(shape);
-    });
-  };
-  std::optional<double> largest;
-  if (const auto timed = c.timed.of.find({key.variant, key.dtype}); timed != c.timed.of.end())
-    for (const SweepRecord* r : timed->second)
-      if (r->key == key.key && r->max_ulp && judged(shape_of(*r)))
-        largest = std::max(largest.value_or(0), *r->max_ulp);
-  return largest;
+std::optional<BesidePeer> beside_peer(const Context& c, const KeyInfo& key, const std::string& peer) {
+  const auto peers = c.timed.peers.find({key.op, key.dtype});
+  const auto timed = c.timed.of.find({key.variant, key.dtype});
+  if (peers == c.timed.peers.end() || timed == c.timed.of.end()) return std::nullopt;
+  const auto shapes = peers->second.find(peer);
+  if (shapes == peers->second.end()) return std::nullopt;
+  BesidePeer both;
+  for (const SweepRecord* r : timed->second) {
+    const auto at = shapes->second.find(shape_of(*r));
+    if (r->key != key.key || !r->max_ulp || at == shapes->second.end()) continue;
+    both.own = std::max(both.own, *r->max_ulp), both.peer = std::max(both.peer, at->second), ++both.shapes;
+  }
+  return both.shapes > 0 ? std::optional(both) : std::nullopt;
 }
 
-/// The kernel and its peers, a row for each dtype. "" if no peer of its op was timed in this folder.
+/// A row for each dtype, a column for each peer. "" if no peer of its op was timed in this folder.
 static std::string beside_peers(const Context& c) {
-  std::set<std::string> names;
+  std::map<std::string, std::map<std::string, BesidePeer>> seen;  // by peer, key
   for (const KeyTally* k : c.keys)
     if (const auto at = c.timed.peers.find({k->info.op, k->info.dtype}); at != c.timed.peers.end())
-      for (const auto& [peer, ulp] : at->second) names.insert(peer);
-  if (names.empty()) return "";
-  std::string table = "<table class=\"sortable\"><thead><tr><th>key</th><th class=\"n\">this kernel</th>";
-  for (const std::string& peer : names) table += "<th class=\"n\">" + escape(peer) + "</th>";
+      for (const auto& [peer, shapes] : at->second)
+        if (const auto both = beside_peer(c, k->info, peer)) seen[peer][k->info.key] = *both;
+  if (seen.empty()) return "";
+  std::string table = "<table><thead><tr><th>key</th>";
+  for (const auto& [peer, of] : seen) table += "<th class=\"n\">" + escape(peer) + "</th>";
   table += "</tr></thead><tbody>";
   for (const KeyTally* k : c.keys) {
-    table += fmt::format("<tr><th><code>{}</code></th>", escape(k->info.dtype + "@" + k->info.backend)) +
-             number_cell(ulp_beside_peer(c, k->info, ""));
-    const auto measured = c.timed.peers.find({k->info.op, k->info.dtype});
-    for (const std::string& peer : names) {
-      std::optional<double> ulp;
-      if (measured != c.timed.peers.end())
-        if (const auto at = measured->second.find(peer); at != measured->second.end()) ulp = at->second;
-      table += number_cell(ulp);
+    table += fmt::format("<tr><th><code>{}</code></th>", escape(k->info.dtype + "@" + k->info.backend));
+    for (const auto& [peer, of] : seen) {
+      const auto at = of.find(k->info.key);
+      table += at == of.end()
+                   ? number_cell(std::nullopt)
+                   : number_cell(at->second.peer, fmt::format("<small>this kernel {}<br>{} shape{}</small>",
+                                                              number(at->second.own), at->second.shapes,
+                                                              at->second.shapes == 1 ? "" : "s"));
     }
     table += "</tr>";
   }
-  return "<h3>Beside its peers: max ULP on the timed rows</h3><p>The kernel's figure is of the shapes at "
-         "which "
-         "<code>assay sweep</code> timed it and <code>peers.py</code> some peer. A peer may have been judged "
-         "at fewer "
-         "of them, and on fewer rows of a large output.</p>" +
+  return "<h3>Beside its peers: max ULP on the timed rows</h3><p>The peer's figure, and below it that of "
+         "this "
+         "kernel at the same shapes, for the same inputs. Only shapes count at which every row of the peer "
+         "was judged. "
+         "inf is a wrong output.</p>" +
          scroll(table + "</tbody></table>");
 }
 

@@ -99,17 +99,21 @@ std::string cells(const Row& row, const Cell& cell) {
 std::string peer_cell(const Context& c, const KeyTally& k) {
   const auto at = c.timed.peers.find({k.info.op, k.info.dtype});
   if (at == c.timed.peers.end()) return number_cell(std::nullopt);
-  std::string all;
-  const std::pair<const std::string, double>* best = nullptr;
-  for (const auto& one : at->second) {
-    all += fmt::format("{}{} {}", all.empty() ? "" : ", ", one.first, plain_number(one.second));
-    if (!best || one.second < best->second) best = &one;
+  std::string all, name;
+  std::optional<BesidePeer> best;
+  for (const auto& [peer, shapes] : at->second) {
+    const std::optional<BesidePeer> both = beside_peer(c, k.info, peer);
+    if (!both) continue;
+    all += fmt::format("{}{} {} ({} at {} shapes)", all.empty() ? "" : ", ", peer, plain_number(both->peer),
+                       plain_number(both->own), both->shapes);
+    if (!best || both->peer < best->peer) best = both, name = peer;
   }
-  const std::optional<double> own = ulp_beside_peer(c, k.info, best->first);
+  if (!best) return number_cell(std::nullopt);
   return fmt::format(
-      "<td class=\"n\"{} title=\"peers on the timed rows: {}\">{}<small class=\"wrap\">{} {}</small></td>",
-      own ? fmt::format(" data-v=\"{}\"", *own) : "", escape(all), number(own),
-      escape(best->first.substr(0, best->first.find("_softmax"))), number(best->second));
+      "<td class=\"n\" data-v=\"{}\" title=\"peers, and this kernel at their shapes: "
+      "{}\">{}<small class=\"wrap\">{} {}</small></td>",
+      best->own, escape(all), number(best->own), escape(name.substr(0, name.find("_softmax"))),
+      number(best->peer));
 }
 
 std::string resolution_of(const KeyTally& k) {
@@ -140,7 +144,7 @@ std::string kernels_on(const Context& c, const std::string& backend) {
   });
   const bool peers = timed && !c.timed.peers.empty();
   const bool contracts = !c.data.contracts.empty();
-  std::string out = "<table class=\"sortable filtered\"><thead><tr><th></th><th></th>";
+  std::string out = "<table class=\"filtered\"><thead><tr><th></th><th></th>";
   if (contracts) out += "<th></th>";
   out +=
       span + "max ULP, ordinary rows</th>" + span +
@@ -154,9 +158,9 @@ std::string kernels_on(const Context& c, const std::string& backend) {
   if (timed) out += span + "share of the copy</th>";
   if (peers)
     out += span +
-           "<abbr title=\"of this kernel at the shapes at which the most accurate peer was judged; below it, "
-           "that "
-           "peer\">max ULP, timed rows, and best peer</abbr></th>";
+           "<abbr title=\"of this kernel at the shapes at which every row of the most accurate peer was "
+           "judged; below "
+           "it, that peer\">max ULP, timed rows, and best peer</abbr></th>";
   out += "</tr><tr><th>kernel</th><th>verdict</th>";
   if (contracts) out += "<th>right within</th>";
   out += heads(c) + heads(c) + heads(c) + (timed ? heads(c) : "") + (peers ? heads(c) : "") +
@@ -191,20 +195,29 @@ std::string variant_link(const Context& c, const std::string& variant) {
 }
 
 constexpr const char* kPeersText =
-    "<p>Peers were judged on the rows that were timed, and on no others. So <em>max ULP, timed rows</em> has "
-    "the "
-    "kernel's own error at the shapes of the best peer, for logits of the same family, and below it the "
-    "error of that "
-    "peer. A large output of a peer is judged on a few rows only, so its figure may be too small. Neither "
-    "can be "
-    "compared with the error on ordinary rows, among which are harder ones.</p>";
+    "<p><em>max ULP, timed rows</em> has the kernel's own error and, below it, that of its most accurate "
+    "peer: at the same "
+    "shapes, for the same inputs, on the same rows. Shapes at which only some rows of the peer were judged "
+    "are left out. So "
+    "a larger figure is the kernel's own, most often that of a faster and less exact exponential; both are "
+    "right by "
+    "their bounds. It can not be compared with the error on ordinary rows, among which are harder ones.</p>";
+
+constexpr const char* kGradientsText =
+    "<p>A gradient is a difference that may cancel to almost nothing. So its error in ULP has no limit; its "
+    "bound is absolute, "
+    "and <em>error/bound</em> is what to look at.</p>";
 
 std::string kernel_table(const Context& c) {
+  const bool gradients = std::any_of(c.keys.begin(), c.keys.end(), [](const KeyTally* k) {
+    return k->info.op.find("backward") != std::string::npos;
+  });
   return "<p>Each kernel has a page of its own: click its name. <em>Ordinary rows</em> are logits and "
          "attention scores of real networks, and N(0, 1). A correctly rounded result has at most 0.5 ULP. "
          "<em>error/bound without the last rounding</em> tells kernels apart: 0 is a correctly rounded "
          "output, 1 is the limit. Hold the pointer over a number to see where it was found.</p>" +
-         std::string(c.timed.peers.empty() ? "" : kPeersText) + per_backend(c, kernels_on);
+         std::string(c.timed.peers.empty() ? "" : kPeersText) + (gradients ? kGradientsText : "") +
+         per_backend(c, kernels_on);
 }
 
 }  // namespace assay::page
