@@ -74,6 +74,16 @@ std::set<std::string, std::less<>> words_and_divisions(const std::vector<std::st
   return words;
 }
 
+/// In C++ these names, with or without std::, are also those of the functions of float.
+constexpr std::pair<const char*, const char*> kOverloaded[] = {
+    {"exp", "expf"}, {"exp2", "exp2f"}, {"log", "logf"}};
+
+/// Functions that this program does not test on their own, and a softmax may use.
+constexpr const char* kUntested[] = {"exp10",  "exp10f",   "__exp10f", "expm1",  "expm1f",  "pow",
+                                     "powf",   "__powf",   "log2",     "log2f",  "__log2f", "log10",
+                                     "log10f", "__log10f", "log1p",    "log1pf", "hlog",    "hlog2",
+                                     "h2exp",  "h2exp2",   "h2log",    "tanh",   "tanhf",   "sigmoid"};
+
 /// What nvcc puts in the place of a function with --use_fast_math (CUDA C++ Programming Guide, intrinsic
 /// functions).
 constexpr std::pair<const char*, const char*> kFast[] = {{"expf", "__expf"},
@@ -87,11 +97,15 @@ constexpr std::pair<const char*, const char*> kFast[] = {{"expf", "__expf"},
 FunctionsUsed functions_named(const Variant& v, const std::vector<std::string>& texts,
                               const std::string& flags) {
   auto words = words_and_divisions(texts);
+  for (const auto& [overloaded, of_float] : kOverloaded)
+    if (words.contains(overloaded)) words.emplace(of_float);
   const Backend backend = v.on_executor ? Backend::host : Backend::cuda;
   if (backend == Backend::cuda && flags.find("use_fast_math") != flags.npos)
     for (const auto& [usual, fast] : kFast)
       if (words.erase(usual) > 0) words.emplace(fast);
   FunctionsUsed used;
+  for (const char* word : kUntested)
+    if (words.contains(word)) used.untested.emplace_back(word);
   for (const functions::Function& f : functions::functions())
     if (f.backend == backend && words.contains(f.name) && (f.dtype == Dtype::f32 || f.dtype == v.dtype))
       used.all.push_back(&f);

@@ -12,7 +12,8 @@ namespace assay {
 
 struct FunctionsUsed {
   std::vector<const functions::Function*> all;
-  std::string why_none = {};  // why nothing can be said of them
+  std::string why_none = {};               // why nothing can be said of them
+  std::vector<std::string> untested = {};  // what a source names, and is not tested on its own
 };
 
 /// By its claim. Nobody knows which functions a kernel from elsewhere uses: its claim only says how accurate

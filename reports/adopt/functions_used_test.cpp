@@ -29,8 +29,13 @@ TEST(FunctionsUsed, AreThoseThatTheSourceNames) {
   // Neither comments nor texts are named, nor a part of a word.
   EXPECT_EQ(named("// expf(x) / d\nprintf(\"expf / hexp\"); my_expf(x);", "", true), Names());
   EXPECT_EQ(named("hexp(x)", "", true, Dtype::bf16), Names{"hexp/bf16@host"});
+  // An overload is the function of float.
+  EXPECT_EQ(named("y = std::exp(x - m) / log(d);", "", true),
+            (Names{"expf/f32@host", "logf/f32@host", "x/y/f32@host"}));
   Variant v;
   EXPECT_NE(functions_named(v, {"copy(x)"}, "").why_none, "");
+  EXPECT_EQ(functions_named(v, {"exp10f(x) + log2f(d) + expf(x)"}, "").untested,
+            (std::vector<std::string>{"exp10f", "log2f"}));
 }
 
 TEST(FunctionsUsed, WithFastMathAreOthers) {

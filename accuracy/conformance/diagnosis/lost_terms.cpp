@@ -53,7 +53,8 @@ std::optional<std::int64_t> missing(const Record& r) {
   const double got = r.worst->got;
   const double d = r.op == name(Op::softmax) ? 1 / got : std::exp(-got);
   const double lost = static_cast<double>(r.V) - d, whole = std::round(lost);
-  if (!(std::abs(lost - whole) <= kPartOfATerm)) return {};
+  // Of an output that is far off, every number is a whole one.
+  if (!(std::abs(lost - whole) <= kPartOfATerm) || !(std::abs(whole) <= static_cast<double>(r.V))) return {};
   return static_cast<std::int64_t>(whole);
 }
 

@@ -2,6 +2,7 @@
 #include "reports/cli/adopt/steps.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -86,6 +87,9 @@ FunctionsUsed used_by(const Target& t, Certificate& c) {
   if (!used.all.empty())
     c.not_proved.push_back("functions: " + t.variant.key() +
                            ": those that its source names were tested; which of them run is not known");
+  if (!used.untested.empty())
+    c.not_proved.push_back(fmt::format("functions: {}: its source names {}, which is not tested on its own",
+                                       t.variant.key(), fmt::join(used.untested, ", ")));
   return used;
 }
 
