@@ -247,7 +247,10 @@ void WorkerDevice::time(const Time& r, int device, Timed& timed, const Call& cal
     };
     const Stopwatch::Failed failed = s.watch.time(stream, r.cold_bytes, timed.us, enqueue);
     if (failed && said.text.empty()) said = {cuda_fault(failed.call, failed.error), kind_of(failed.error)};
-    timed.spoilt = cudaDeviceSynchronize() != cudaSuccess;
+    // What the kernel put on other streams may fail after its own stream is done.
+    const cudaError_t after = cudaDeviceSynchronize();
+    timed.spoilt = after != cudaSuccess;
+    if (timed.spoilt && said.text.empty()) said = {cuda_fault("after the launches", after), kind_of(after)};
   }
   if (said.text.empty()) return;
   timed.fault.set(said.text);
