@@ -143,7 +143,7 @@ int run_adopt_command(AdoptArguments& o) {
   if (c.steps.front().state == StepState::passed) {
     const std::vector<Target> within = within_contract(targets, data);
     fuzz_step(within, o.steps, out, journal, c);
-    functions_step(within, o.steps, out, c);
+    functions_step(within, data.records, o.steps, out, c);
     const std::unique_ptr<DeviceLock> lock = o.shared ? nullptr : lock_device(targets);
     sweep_step(within, o.steps, out, c);
   } else {

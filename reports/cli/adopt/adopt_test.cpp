@@ -181,9 +181,12 @@ TEST_F(Adopt, AWrongKernelFailsAndTheCertificateSaysByWhichCheck) {
 TEST_F(Adopt, OfASharedObjectTheCertificateSaysWhatWasNotMeasured) {
   const std::string file = plugin();
   if (file.empty()) GTEST_SKIP() << "the fixtures are not built";
-  adopt(file + " --only batch");
+  adopt(file + " --only families");
   const nlohmann::json j = json();
   EXPECT_EQ(step(j, "functions")["state"], "not_run");
+  const std::string functions = step(j, "functions")["words"];
+  EXPECT_NE(functions.find("; the check measured: "), functions.npos) << functions;
+  EXPECT_NE(functions.find("exp accurate"), functions.npos) << functions;
   const std::string open = j["not_proved"].dump();
   for (const char* words :
        {"functions: no function that it uses was tested: ", "sweep: no speed was measured: "})

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "accuracy/case/case.hpp"
+#include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/adapter/compile/one_file.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
@@ -93,6 +94,14 @@ FunctionsUsed used_by(const Target& t, Certificate& c) {
   return used;
 }
 
+/// What the check saw of the accuracy of exp and of division, and of the order of the sum.
+std::string measured_in(const std::vector<Record>& checked, const std::string& key) {
+  for (const Record& r : checked)
+    if (r.key == key && r.family == kProbeFamily && !r.behaves_like.empty())
+      return "; the check measured: " + r.behaves_like;
+  return {};
+}
+
 /// `absent`: which kernels the step says nothing of, and why.
 void finish_step(CertifiedStep step, const std::string& absent, Certificate& c) {
   if (step.state == StepState::not_run)
@@ -152,14 +161,15 @@ void fuzz_step(const std::vector<Target>& targets, const StepOptions& o, const O
   finish_step(std::move(step), absent, c);
 }
 
-void functions_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
-                    Certificate& c) {
+void functions_step(const std::vector<Target>& targets, const std::vector<Record>& checked,
+                    const StepOptions& o, const OutFolder& out, Certificate& c) {
   CertifiedStep step{.name = "functions"};
   std::vector<const functions::Function*> all;
   std::string none;
   for (const Target& t : targets) {
     const FunctionsUsed used = used_by(t, c);
-    if (used.all.empty()) add_words(none, t.variant.key() + ": " + used.why_none);
+    if (used.all.empty())
+      add_words(none, t.variant.key() + ": " + used.why_none + measured_in(checked, t.variant.key()));
     for (const functions::Function* f : used.all)
       if (std::find(all.begin(), all.end(), f) == all.end()) all.push_back(f);
   }

@@ -31,9 +31,10 @@ struct StepOptions {
 /// Searches each kernel for an input that breaks it. Writes into out/fuzz.
 void fuzz_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
                Journal& journal, Certificate& c);
-/// Tests the functions that the kernels claim to use, or that their source files name. Writes into out/functions.
-void functions_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
-                    Certificate& c);
+/// Tests the functions that the kernels claim to use, or that their source files name. Writes into
+/// out/functions. Of a kernel whose functions nobody knows, it says what the check measured.
+void functions_step(const std::vector<Target>& targets, const std::vector<Record>& checked,
+                    const StepOptions& o, const OutFolder& out, Certificate& c);
 /// Times the kernels, where there is a GPU. Writes into out/sweep.
 void sweep_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
                 Certificate& c);
