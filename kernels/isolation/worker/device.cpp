@@ -233,7 +233,9 @@ void WorkerDevice::time(const Time& r, int device, Timed& timed, const Call& cal
     said.kind = FaultKind::other;
   } else {
     const TimedSets sets{s.timed.data, r.memory.size, 0, r.sets, r.logits, r.values, r.indices, r.workspace};
-    const cudaStream_t stream = r.default_stream ? nullptr : s.streams[0];
+    // The default stream waits for what a launcher puts on it, and on blocking streams of its own, although
+    // it was given another one. On a non-blocking stream such work would run beside the watch, and look free.
+    const cudaStream_t stream = nullptr;
     const auto enqueue = [&] {
       for (std::int64_t i = 0; i < r.launches && said.text.empty(); ++i) {
         const TimedSets::At set = sets.at((r.first + i) % r.sets);

@@ -185,7 +185,8 @@ TEST_F(CheckCommand, AFailingCaseNamesItsCauseAndRepeats) {
 }
 
 TEST_F(CheckCommand, ACrashIsARecordAndQuickOnesLoseNoCase) {
-  ASSERT_EQ(check(fixture("write_null") + " --quick --only layout --only batch"), kFailed);
+  // Few, because even on a busy machine they must not take the three seconds after which some are left out.
+  ASSERT_EQ(check(fixture("write_null") + " --quick --only batch"), kFailed);
   std::int64_t crashed = 0, not_run = 0;
   for (const Record& r : records()) {
     crashed += r.status == Status::crashed;
@@ -194,7 +195,7 @@ TEST_F(CheckCommand, ACrashIsARecordAndQuickOnesLoseNoCase) {
       EXPECT_NE(r.reason.find("segmentation fault"), std::string::npos) << r.reason;
     }
   }
-  EXPECT_GT(crashed, 100);
+  EXPECT_GE(crashed, 10);
   EXPECT_EQ(not_run, 0);
 }
 

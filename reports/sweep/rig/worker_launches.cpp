@@ -16,11 +16,20 @@ void WorkerLaunches::choose(const Variant& variant) {
   timed_ = timed;
 }
 
+namespace {
+
+/// No GPU starts and ends a kernel in less; an empty one takes 0.6 us or more.
+constexpr double kLeastLaunchUs = 0.2;
+
+}  // namespace
+
 double WorkerLaunches::run_us(const Variant& variant, const Problem& problem, const TimedSets& sets,
                               const TimedLaunches& launches) {
   choose(variant);
   const TimedOutcome outcome = timed_->time(variant, problem, sets, launches);
   const LaunchOutcome& o = outcome.launch;
+  if (o.ok() && outcome.us < kLeastLaunchUs * static_cast<double>(launches.count))
+    throw SweepUnsupported("its work was not seen on the stream that it was given, so it can not be timed");
   if (o.ok()) return outcome.us;
   switch (o.ended) {
     case Ended::lost:
