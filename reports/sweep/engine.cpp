@@ -66,6 +66,7 @@ class Sweep {
     if (had && had->status != "not_run") {
       ++result_.had;
       count(had->status);
+      result_.of_plan.push_back(*had);
       return;
     }
     Completion left = run_one(r, j);
@@ -104,6 +105,7 @@ class Sweep {
       }
       pending_.pop_front();
       count(r.status);
+      result_.of_plan.push_back(r);
       // With --again, a configuration that was not reached keeps its old record.
       const SweepRecord* const known = file_.find(identity(r));
       if (r.status == "not_run" && known && known->status != "not_run") continue;

@@ -27,6 +27,9 @@ struct SweepOptions {
 struct SweepResult {
   /// All records of the folder now: of this run, of other runs, and of peers.
   std::vector<SweepRecord> records;
+  /// Those of this plan alone, one for each configuration: what this run made of it, or what it took from the
+  /// folder.
+  std::vector<SweepRecord> of_plan;
   /// Numbers of configurations in this plan; `had` were in the folder already.
   std::int64_t planned = 0, had = 0, measured = 0, once = 0, unsupported = 0, not_run = 0, failed = 0;
   std::string stopped;  // why the run ended early; otherwise empty

@@ -60,7 +60,6 @@ void check_arguments(AdoptArguments& o) {
   o.run.patience = std::min(1.0, o.targets.timeout_seconds / TargetOptions().timeout_seconds);
   o.steps.seed = o.run.seed;
   o.steps.threads = o.run.threads;
-  o.steps.again = !o.resume;
   if (o.quick) o.steps.stride = 65537;
   seed_properties(o.run.seed);
 }
@@ -136,6 +135,7 @@ int run_adopt_command(AdoptArguments& o) {
   const OutFolder out(o.out);
   Journal journal(out, o.resume);
   const InterruptNote note(journal.path(), journal.finished());
+  o.steps.resumed = journal.found() > 0;
   Certificate c = begin_certificate(o, targets);
   const ReportData data = check_and_write(targets, o, out, journal, c);
   c.not_proved = open_after_check(c, data);

@@ -11,6 +11,7 @@
 #include "reference/test_folder.hpp"
 #include "reports/adopt/conclude.hpp"
 #include "reports/cli/adopt/steps.hpp"
+#include "reports/data/files.hpp"
 
 namespace assay {
 namespace {
@@ -65,7 +66,8 @@ class ForeignSpeed : public testing::Test {
     v.run = {}, v.launcher = launcher, v.limits = limits;
     StepOptions o;
     o.host_speed = true;
-    o.sweep_sizes = {64};
+    o.sweep_sizes = sizes_;
+    o.resumed = resumed_;
     Certificate c;
     c.steps.push_back({.name = "check", .state = StepState::passed, .executed = 1});
     c.kernels.emplace_back();
@@ -76,6 +78,8 @@ class ForeignSpeed : public testing::Test {
   }
   static bool has(const std::string& text, const std::string& words) { return text.find(words) != text.npos; }
   TestFolder own_;
+  std::vector<std::int64_t> sizes_ = {64};
+  bool resumed_ = false;
 };
 
 TEST_F(ForeignSpeed, IsInTheCertificate) {
@@ -117,6 +121,68 @@ TEST_F(ForeignSpeed, WhatTheMachineLacksOrTheKernelRefusesIsAStepThatDidNotRun) 
     EXPECT_TRUE(has(c.not_proved.front(), "sweep: no speed was measured: ")) << c.not_proved.front();
     EXPECT_TRUE(has(c.not_proved.front(), o.fault)) << c.not_proved.front();
   }
+}
+
+TEST_F(ForeignSpeed, NothingOfAnOlderKernelOfTheSameKeyIsTaken) {
+  sizes_ = {64, 96};
+  const Certificate wrong = swept(std::make_shared<ClockOfItsOwn>(LaunchOutcome(), 0, true));
+  EXPECT_EQ(wrong.verdict, "FAIL");
+  sizes_ = {96};
+  const Certificate right = swept(std::make_shared<ClockOfItsOwn>());
+  EXPECT_EQ(right.verdict, "PASS") << right.steps.back().words;
+  ASSERT_EQ(right.speed.size(), 1u);
+  EXPECT_EQ(right.speed[0].V, 96);
+  // Nor where the older run was interrupted, and this one has other shapes.
+  sizes_ = {64}, resumed_ = true;
+  const Certificate other = swept(std::make_shared<ClockOfItsOwn>());
+  ASSERT_EQ(other.speed.size(), 1u);
+  EXPECT_EQ(other.speed[0].V, 64);
+}
+
+TEST_F(ForeignSpeed, AResumedRunCountsEachConfigurationOnce) {
+  sizes_ = {64, 96};
+  swept(std::make_shared<ClockOfItsOwn>());
+  resumed_ = true;
+  const LaunchOutcome crash{"illegal address", Ended::crashed};
+  const Certificate again = swept(std::make_shared<ClockOfItsOwn>(crash));  // it would fail, were it launched
+  EXPECT_EQ(again.steps.back().state, StepState::passed) << again.steps.back().words;
+  EXPECT_EQ(again.steps.back().executed, 2);
+  EXPECT_EQ(again.speed.size(), 2u);
+  resumed_ = false;
+  const LaunchOutcome refused{"returned status 1", Ended::fault, {}, 0, FaultKind::returned_status};
+  for (const bool resumed : {false, true}) {
+    resumed_ = resumed;
+    const Certificate none = swept(std::make_shared<ClockOfItsOwn>(refused));
+    EXPECT_EQ(none.steps.back().state, StepState::not_run) << none.steps.back().words;
+    EXPECT_EQ(none.steps.back().executed, 0);
+  }
+}
+
+TEST_F(ForeignSpeed, ACrashIsNamedBeforeAShapeOutsideTheLimits) {
+  Limits limits = undeclared_limits();
+  limits.V_multiple = 32;
+  sizes_ = {63, 64};
+  const Certificate c =
+      swept(std::make_shared<ClockOfItsOwn>(LaunchOutcome{"illegal address", Ended::crashed}), limits);
+  EXPECT_TRUE(has(c.steps.back().words, "V = 64: crashed while it was timed")) << c.steps.back().words;
+  EXPECT_FALSE(has(c.steps.back().words, "V = 63")) << c.steps.back().words;
+}
+
+TEST_F(ForeignSpeed, AFolderWithTimesOfAnotherMachineEndsNoAdoption) {
+  swept(std::make_shared<ClockOfItsOwn>());
+  const std::filesystem::path file = own_.path() / "out" / "sweep" / "sweep.jsonl";
+  std::string text = read_file(file);
+  const std::size_t at = text.find("\"gpu\":\"");
+  ASSERT_NE(at, std::string::npos) << text;
+  for (std::size_t i = at; i != std::string::npos; i = text.find("\"gpu\":\"", i + 1))
+    text.insert(i + 7, "another ");
+  write_files({{file, text}});
+  resumed_ = true;
+  sizes_ = {96};
+  const Certificate c = swept(std::make_shared<ClockOfItsOwn>());
+  EXPECT_EQ(c.steps.back().state, StepState::not_run) << c.steps.back().words;
+  EXPECT_TRUE(has(c.steps.back().words, "holds records of another ")) << c.steps.back().words;
+  EXPECT_EQ(c.verdict, "PASS");
 }
 
 TEST_F(ForeignSpeed, WrongOutputsWhileItIsTimedAreAFailure) {

@@ -102,6 +102,16 @@ std::string measured_in(const std::vector<Record>& checked, const std::string& k
   return {};
 }
 
+/// The configuration without a time that says most: one that failed, then one that did not run, then one that
+/// is outside the kernel's limits. Empty if there is none.
+std::string first_untimed(const std::vector<SweepRecord>& all) {
+  for (const char* const status : {"failed", "not_run", "unsupported"})
+    for (const SweepRecord& r : all)
+      if (r.status == status && !r.reason.empty())
+        return fmt::format("{}, {} rows, V = {}: {}", r.key, r.rows, r.V, r.reason);
+  return {};
+}
+
 /// `absent`: which kernels the step says nothing of, and why.
 void finish_step(CertifiedStep step, const std::string& absent, Certificate& c) {
   if (step.state == StepState::not_run)
@@ -211,25 +221,22 @@ void sweep_step(const std::vector<Target>& targets, const StepOptions& o, const 
   selection.sizes = o.sweep_sizes;
   if (o.host_speed) selection.rows = {4};
   std::string absent;
-  std::vector<std::string> keys;
   std::vector<Subject> foreign;
   for (const Target& t : targets) {
     if (const std::string why = why_not_timed(t.variant, o.host_speed); !why.empty()) {
       add_words(absent, why);
       continue;
     }
-    keys.push_back(t.variant.key());
     if (t.variant.launcher)
       foreign.push_back({t.variant});
     else
-      selection.keys.push_back(keys.back());
+      selection.keys.push_back(t.variant.key());
   }
   for (const Subject& s : foreign) selection.others.push_back(&s);
-  if (keys.empty()) return finish_step(std::move(step), absent, c);
+  if (foreign.empty() && selection.keys.empty()) return finish_step(std::move(step), absent, c);
   SweepOptions sweep;
   sweep.seed = o.seed;
   sweep.budget_seconds = o.sweep_seconds;
-  sweep.again = o.again;
   const std::filesystem::path folder = out / "sweep";
   prepare_folder(folder);
   const std::vector<SweepJob> plan = plan_within_limits(selection);
@@ -237,24 +244,29 @@ void sweep_step(const std::vector<Target>& targets, const StepOptions& o, const 
     add_words(absent, "no shape of the sweep is within its limits");
     return finish_step(std::move(step), absent, c);
   }
-  const SweepResult result = run_sweep(plan, sweep, folder);
+  // The times of another kernel may lie there under the same key.
+  if (!o.resumed) std::filesystem::remove(folder / "sweep.jsonl");
+  SweepResult result;
+  try {
+    result = run_sweep(plan, sweep, folder);
+  } catch (const InputError& e) {
+    // What is left there can not be used: the other steps need not be lost for that.
+    add_words(absent, e.what());
+    return finish_step(std::move(step), absent, c);
+  }
   write_sweep_page(folder);
   step.planned = result.planned;
-  step.executed = result.measured + result.once + result.had;
+  step.executed = result.measured + result.once;
   add_words(step.words,
             fmt::format("{} of {} configurations were timed, {} failed{}", step.executed, step.planned,
                         result.failed, result.stopped.empty() ? "" : ": " + result.stopped));
-  std::string lost;
   bool wrong = false;
-  for (const SweepRecord& r : result.records) {
-    if (std::find(keys.begin(), keys.end(), r.key) == keys.end()) continue;
+  for (const SweepRecord& r : result.of_plan) {
     if (r.status == "failed") {
       if (step.command.empty()) step.command = r.reproduce;
       // A worker that ends while it is timed shows that something is wrong, but not with which outputs.
       wrong = wrong || r.verified == "fail" || !r.key.ends_with(name(Backend::plugin));
     }
-    if (lost.empty() && !r.median_us && !r.reason.empty())
-      lost = fmt::format("{}, {} rows, V = {}: {}", r.key, r.rows, r.V, r.reason);
     if (!r.median_us) continue;
     c.speed.push_back({r.key, r.verified, r.rows, r.V, r.k, r.median_us, r.gb_per_s, r.share_of_copy});
   }
@@ -262,7 +274,8 @@ void sweep_step(const std::vector<Target>& targets, const StepOptions& o, const 
                : result.failed > 0  ? StepState::undecided
                : step.executed == 0 ? StepState::not_run
                                     : StepState::passed;
-  if (step.state != StepState::passed && !lost.empty()) add_words(step.words, lost);
+  if (const std::string why = first_untimed(result.of_plan); step.state != StepState::passed && !why.empty())
+    add_words(step.words, why);
   step.data = "sweep/sweep.jsonl";
   step.sha256 = sha256_of_file(folder / "sweep.jsonl");
   step.seconds = result.seconds.all;

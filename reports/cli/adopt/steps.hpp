@@ -20,7 +20,7 @@ struct StepOptions {
   double sweep_seconds = 60;
   std::uint64_t seed = 1;
   int threads = 0;
-  bool again = true;                           // the sweep measures what its folder has already
+  bool resumed = false;                        // the sweep takes the times that an interrupted run left
   std::vector<std::int64_t> sweep_sizes = {};  // empty: those of assay sweep --quick
   bool host_speed = false;                     // for tests: times host keys too
 };
