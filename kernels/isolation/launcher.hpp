@@ -78,10 +78,10 @@ class WorkerLauncher : public Launcher,
     return supervisor_->launch_parts(entry_, on_device_, variant, problem, buffers, options);
   }
   std::string cannot_time() const override { return supervisor_->cannot_time(on_device_); }
-  TimedOutcome time(const Variant& variant, const Problem& problem, const TimedSets& sets,
+  TimedOutcome time(const Variant&, const Problem& problem, const TimedSets& sets,
                     const TimedLaunches& launches) override {
     if (std::string why = cannot_time(); !why.empty()) return {0, {why, Ended::fault}};
-    return supervisor_->time(entry_, variant, problem, sets, launches);
+    return supervisor_->time(entry_, problem, sets, launches);
   }
   void forget_sets() override { supervisor_->forget_sets(); }
 

@@ -64,8 +64,8 @@ class Supervisor {
                            const Problem& problem, PartBuffers& buffers, const PartOptions& options);
   /// Empty, or why launches of an entry are not timed.
   std::string cannot_time(bool on_device) const;
-  TimedOutcome time(std::uint32_t entry, const Variant& variant, const Problem& problem,
-                    const TimedSets& sets, const TimedLaunches& launches);
+  TimedOutcome time(std::uint32_t entry, const Problem& problem, const TimedSets& sets,
+                    const TimedLaunches& launches);
   /// The worker closes the memory of launches that were timed.
   void forget_sets();
   void restart();

@@ -8,6 +8,7 @@
 
 #include "kernels/device.hpp"
 #include "kernels/isolation/supervisor_ask.hpp"
+#include "reference/environment_error.hpp"
 #include "reference/error.hpp"
 
 namespace assay::isolation {
@@ -20,19 +21,16 @@ constexpr double kWall = 60;
 
 std::string Supervisor::cannot_time(bool on_device) const {
   if (!on_device) return "it runs on the CPU, and a time there says nothing of a GPU";
-  if (!subject_.command.words.empty())
-    return "a launch of a Python callable takes the interpreter's time, not the kernel's";
   return unavailable_reason(Backend::cuda);
 }
 
-TimedOutcome Supervisor::time(std::uint32_t entry, const Variant& variant, const Problem& problem,
-                              const TimedSets& sets, const TimedLaunches& launches) {
+TimedOutcome Supervisor::time(std::uint32_t entry, const Problem& problem, const TimedSets& sets,
+                              const TimedLaunches& launches) {
   const std::lock_guard<std::mutex> lock(mutex_);
   TimedOutcome out;
   if (!workspace_failure_.ok()) return {0, std::exchange(workspace_failure_, {})};
   Time request;
   request.entry = entry;
-  request.default_stream = !variant.own_stream;
   request.launches = launches.count;
   request.first = launches.first;
   request.sets = sets.count;
@@ -40,6 +38,10 @@ TimedOutcome Supervisor::time(std::uint32_t entry, const Variant& variant, const
   request.indices = sets.indices, request.workspace = sets.workspace;
   request.cold_bytes = launches.cold_bytes;
   request.problem = problem;
+  struct Wall {
+    double& of;
+    ~Wall() { of = 0; }
+  } const wall{wall_};
   wall_ = kWall;
   for (const bool last : {false, true}) try {
       start();
@@ -67,11 +69,14 @@ TimedOutcome Supervisor::time(std::uint32_t entry, const Variant& variant, const
     } catch (const Failure& f) {
       out = {0, f.outcome()};
       if (!f.from_outside || last) break;
+    } catch (const EnvironmentError& e) {
+      // No worker could be started: that says nothing of the kernel.
+      out = {0, lost_for_want(FaultKind::other, e.what())};
+      break;
     } catch (const InputError& e) {
       out = {0, {e.what(), Ended::fault}};
       break;
     }
-  wall_ = 0;
   return out;
 }
 

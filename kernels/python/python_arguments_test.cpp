@@ -35,15 +35,16 @@ TEST(PythonArguments, EverythingElseIsOneLine) {
   EXPECT_EQ(refusal_of_arguments({"a.b=1"}), "--arg 'a.b=1': 'a.b' is no name of a parameter");
   for (const char* one :
        {"mask=keep", "flag=true", "x=1+1", "x=0x10", "x= 1", "x=1_0", "mode='fast'", "m=None:u8"})
-    EXPECT_EQ(
-        refusal_of_arguments({one}),
-        std::string("--arg '") + one +
-            "': neither a role (mask_keep, mask_drop, bias, bias_row, lengths, scale, temperature, "
-            "temperatures, in, out, indices, k, threshold, rows, V, stream) nor a value (a number, None, True, False)")
+    EXPECT_EQ(refusal_of_arguments({one}),
+              std::string("--arg '") + one +
+                  "': neither a role (mask_keep, mask_drop, bias, bias_row, lengths, scale, temperature, "
+                  "temperatures, in, out, indices, k, threshold, rows, V, stream) nor a value (a number, "
+                  "None, True, False)")
         << one;
   EXPECT_EQ(refusal_of_arguments({"mask=mask_keep:f64"}),
             "--arg 'mask=mask_keep:f64': of mask_keep the types are bool, u8, i32, f16, bf16, f32");
-  EXPECT_EQ(refusal_of_arguments({"b=bias:bool"}), "--arg 'b=bias:bool': of bias the types are f16, bf16, f32");
+  EXPECT_EQ(refusal_of_arguments({"b=bias:bool"}),
+            "--arg 'b=bias:bool': of bias the types are f16, bf16, f32");
   EXPECT_EQ(refusal_of_arguments({"l=lengths:"}), "--arg 'l=lengths:': of lengths the types are i32, i64");
   EXPECT_EQ(refusal_of_arguments({"s=scale:f32"}), "--arg 's=scale:f32': scale has no types to choose from");
   EXPECT_EQ(refusal_of_arguments({"dim=-1", "dim=0"}), "--arg 'dim' is given twice");

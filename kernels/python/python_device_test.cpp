@@ -11,7 +11,6 @@
 namespace assay {
 namespace {
 
-
 class PythonDevice : public testing::Test {
  protected:
   void SetUp() override {

@@ -243,6 +243,12 @@ TEST(PythonKernel, NumpyTakesAndReturnsArrays) {
   EXPECT_EQ(o.fault, "returned float64 of shape [3, 33]: float32 of shape [3, 33] is the output");
 }
 
+TEST(PythonKernel, WhileLaunchesAreTimedNoResultIsCopied) {
+  ASSAY_NEEDS_PYTHON("numpy");
+  const std::string worker = std::string(ASSAY_SOURCE_DIR) + "/kernels/python/worker";
+  EXPECT_EQ(std::system((test_python() + " " + python_fixture("timed_calls.py") + " " + worker).c_str()), 0);
+}
+
 TEST(PythonKernel, TorchTakesAndReturnsTensors) {
   ASSAY_NEEDS_PYTHON("torch");
   for (const char* function : {"eager", "into", "layer"}) {

@@ -21,8 +21,21 @@ namespace {
 /// The last text that Python reported on this thread, and its kind.
 thread_local std::string said_text, said_kind;
 
+/// Called with 1 before launches that are timed, and with 0 after them. Not 0: it has reported a fault.
+int (*on_timed)(int begin) = nullptr;
+
 /// A callable: its variants have the layout of a plugin, and its faults have its own words.
 class PythonKernels : public PluginLibrary {
+ public:
+  bool compiles_late() const override { return true; }
+  void begin_timed() const override {
+    if (on_timed) on_timed(1);
+  }
+  Said end_timed() const override {
+    const int status = on_timed ? on_timed(0) : 0;
+    return status == 0 ? Said{} : said_of(status);
+  }
+
  protected:
   Said said_of(std::int32_t) const override {
     return {said_text, parse_fault_kind(said_kind).value_or(FaultKind::other)};
@@ -131,6 +144,11 @@ extern "C" ASSAY_EXPORT int assay_python_forked(const assay::isolation::Wanted* 
 }
 extern "C" ASSAY_EXPORT void assay_python_become_worker(const assay::isolation::Wanted* wanted) {
   assay::isolation::become_worker(*wanted);
+}
+
+/// What to call around launches that are timed.
+extern "C" ASSAY_EXPORT void assay_python_on_timed(int (*timed)(int begin)) {
+  assay::isolation::on_timed = timed;
 }
 
 /// Reports why `open` or `run` is about to fail on this thread. After an `open` that succeeds: what it is

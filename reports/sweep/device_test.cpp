@@ -6,8 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 
 #include "kernels/isolation/isolated.hpp"
+#include "kernels/python/python_test.hpp"
 #include "reference/test_folder.hpp"
 #include "reports/data/files.hpp"
 #include "reports/sweep/engine.hpp"
@@ -116,6 +119,47 @@ TEST_F(SweepWorker, ACrashOrAHangIsARecordAndTheNextKernelIsTimed) {
   }
   EXPECT_EQ(broken, 16);
   EXPECT_EQ(timed, 4);
+}
+
+/// Callables of Python, which are launched and timed in a worker, too.
+class SweepPython : public SweepDevice {
+ protected:
+  std::vector<SweepRecord> times_of(const std::string& file, const std::vector<std::string>& functions) {
+    std::vector<Subject> subjects;
+    for (const std::string& f : functions) subjects.push_back({load_python(callable(file, f)).at(0)});
+    SweepSelection s;
+    for (const Subject& one : subjects) s.others.push_back(&one);
+    s.sizes = {1000, 32768};
+    s.rows = {10, 4000};
+    std::vector<SweepRecord> out;
+    for (const SweepRecord& r : run_sweep(make_sweep_plan(s), options_, folder_).records)
+      if (r.role == "variant") out.push_back(r);
+    return out;
+  }
+};
+
+TEST_F(SweepPython, TimesTheKernelsAndNotTheInterpreter) {
+  ASSAY_NEEDS_PYTHON("torch");
+  const std::vector<SweepRecord> all = times_of("torch_rows.py", {"eager", "into", "compiled"});
+  ASSERT_EQ(all.size(), 12u);
+  for (const SweepRecord& r : all) {
+    ASSERT_EQ(r.status, "measured") << r.key << ": " << r.reason;
+    EXPECT_GT(r.median_us.value_or(0), r.empty_us.value_or(1e9) / 2) << r.key;
+    EXPECT_LT(r.share_of_copy.value_or(9), 2) << r.key << ": faster than a copy can be";
+    EXPECT_NE(r.verified, "fail") << r.key << ": " << r.verified_reason;
+  }
+}
+
+TEST_F(SweepPython, ARawTensorThatIsReturnedIsNotTimedAndOneThatIsWrittenIs) {
+  ASSAY_NEEDS_PYTHON("ctypes");
+  const std::string library = std::string(ASSAY_FIXTURES) + "/fixture_device.so";
+  if (!std::filesystem::exists(library)) GTEST_SKIP() << "the fixtures are not on this machine";
+  setenv("ASSAY_DEVICE_FIXTURE", library.c_str(), 1);
+  for (const SweepRecord& r : times_of("device_rows.py", {"same", "right"})) {
+    const bool returned = r.key.starts_with("same");
+    EXPECT_EQ(r.status, returned ? "unsupported" : "measured") << r.key << ": " << r.reason;
+    EXPECT_EQ(r.reason.find("returns a raw tensor") != std::string::npos, returned) << r.reason;
+  }
 }
 
 TEST_F(SweepDevice, MeasuresTheCeilingsAgain) {

@@ -31,7 +31,8 @@ SweepInputs::SweepInputs(const std::string& family, std::uint64_t seed)
     : family_(family_named(family)), seed_(seed) {}
 
 std::int64_t SweepInputs::distinct_rows(std::int64_t V, std::int64_t rows) const {
-  constexpr std::int64_t kAligned = 16;  // rows of 2-byte elements that fill whole sectors of 32 bytes, for any V
+  constexpr std::int64_t kAligned =
+      16;  // rows of 2-byte elements that fill whole sectors of 32 bytes, for any V
   std::int64_t most = std::max<std::int64_t>(1, kTimingRules.tile_elements / std::max<std::int64_t>(1, V));
   if (most > kAligned) most -= most % kAligned;
   return std::min(rows, most);
@@ -46,7 +47,8 @@ const Tensor& SweepInputs::tile(Dtype dtype, std::int64_t V, std::int64_t rows) 
     at = tiles_.end();
   }
   if (at == tiles_.end())
-    at = tiles_.insert(tiles_.end(), std::make_unique<Tensor>(make_input(family_, dtype, V, wanted, seed_, 0)));
+    at = tiles_.insert(tiles_.end(),
+                       std::make_unique<Tensor>(make_input(family_, dtype, V, wanted, seed_, 0)));
   return *kept(
       tiles_, at, [](const Tensor& t) { return t.bytes.size(); }, kTiles);
 }

@@ -40,8 +40,8 @@ Judging checked(Side& side, const Variant& v, const Problem& p, SweepInputs& inp
   return j;
 }
 
-/// Both verifications of a configuration. Without `after`, the same outputs were timed (`once`), or equal ones, and have
-/// the verdict of `before`.
+/// Both verifications of a configuration. Without `after`, the same outputs were timed (`once`), or equal
+/// ones, and have the verdict of `before`.
 struct Both {
   Judging before;
   std::optional<Judging> after;
@@ -60,7 +60,8 @@ void conclude(SweepRecord& r, const SweepRecord& untimed, const Both& both) {
   const Verification before = both.before.result();
   require_right(before, "verification: ");
   if (!both.once)
-    require_right(combined(before, both.after ? both.after->result() : before), "verification after the timing: ");
+    require_right(combined(before, both.after ? both.after->result() : before),
+                  "verification after the timing: ");
 }
 
 void put_ceilings(SweepRecord& r, Ceilings& ceilings) {
@@ -94,7 +95,8 @@ void put_rates(SweepRecord& r, const Machine& m) {
   if (r.read_us) r.share_of_read = *r.read_us / *r.median_us;
 }
 
-Completion measure(SweepRecord& r, const SweepJob& j, Side& side, SweepInputs& inputs, SweepSeconds& seconds) {
+Completion measure(SweepRecord& r, const SweepJob& j, Side& side, SweepInputs& inputs,
+                   SweepSeconds& seconds) {
   Rig& rig = side.rig();
   const Variant& v = j.subject->variant;
   const Problem p = problem_of(j);

@@ -23,7 +23,8 @@ bool large_enough(const SweepRecord& r) {
 
 std::string seconds_line(const SweepSeconds& s) {
   return fmt::format(
-      "seconds: {:.1f} in all: inputs {:.1f}, verification {:.1f}, timing {:.1f}, ceilings {:.1f}, files {:.1f}, waiting for "
+      "seconds: {:.1f} in all: inputs {:.1f}, verification {:.1f}, timing {:.1f}, ceilings {:.1f}, files "
+      "{:.1f}, waiting for "
       "judgements {:.1f}, rest {:.1f}\n",
       s.all, s.inputs, s.verification, s.timing, s.ceilings, s.files, s.waiting, s.rest());
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of a sweep on a GPU: what the table of goals needs comes first, in every set. Planning needs no GPU.
+// The order of a sweep on a GPU: what the table of goals needs comes first, in every set. Planning needs no
+// GPU.
 #include "reports/sweep/plan.hpp"
 
 #include <gtest/gtest.h>
@@ -36,8 +37,14 @@ class SweepPlan : public testing::TestWithParam<SweepSet> {
 TEST_P(SweepPlan, TheTableOfGoalsComesFirst) {
   std::ptrdiff_t last = 0;
   for (const char* key : {"onepass_fast/f32@cuda", "onepass_fast/f16@cuda", "onepass_fast/bf16@cuda"})
-    for (const auto& [rows, V] : {std::pair{4000, 32}, {4000, 1025}, {4000, 262144}, {4000, 1048576}, {10, 25000},
-                                  {10, 1048576}, {1, 128256}, {1, 1048576}})
+    for (const auto& [rows, V] : {std::pair{4000, 32},
+                                  {4000, 1025},
+                                  {4000, 262144},
+                                  {4000, 1048576},
+                                  {10, 25000},
+                                  {10, 1048576},
+                                  {1, 128256},
+                                  {1, 1048576}})
       last = std::max(last, place(key, rows, V));
   EXPECT_LT(last, 200) << "of " << plan_.size();
   EXPECT_LT(last, place("online_block/f32@cuda", 4000, 4032));
@@ -66,10 +73,12 @@ TEST_P(SweepPlan, EveryShapeOfTheGoalsOfTopkIsPlannedEarly) {
 TEST_P(SweepPlan, NoConfigurationIsPlannedTwice) {
   std::set<std::tuple<const Subject*, std::int64_t, std::int64_t, int>> seen;
   for (const SweepJob& j : plan_)
-    EXPECT_TRUE(seen.emplace(j.subject, j.rows, j.V, j.k).second) << j.subject->variant.key() << " V = " << j.V;
+    EXPECT_TRUE(seen.emplace(j.subject, j.rows, j.V, j.k).second)
+        << j.subject->variant.key() << " V = " << j.V;
 }
 
-INSTANTIATE_TEST_SUITE_P(EverySet, SweepPlan, testing::Values(SweepSet::quick, SweepSet::published, SweepSet::full));
+INSTANTIATE_TEST_SUITE_P(EverySet, SweepPlan,
+                         testing::Values(SweepSet::quick, SweepSet::published, SweepSet::full));
 
 }  // namespace
 }  // namespace assay

@@ -58,7 +58,8 @@ Verification judge_all(Rig& rig) {
   return verification_of(j, open_rows);
 }
 
-Verification sample_judged(const Variant& variant, const Case& c, const Problem& p, const FetchedRows& written) {
+Verification sample_judged(const Variant& variant, const Case& c, const Problem& p,
+                           const FetchedRows& written) {
   const Record r = judge_written(variant, c, p.op, p.k, written);
   Verification v;
   v.max_ulp = r.max_ulp;
@@ -79,7 +80,8 @@ Verification sample_judged(const Variant& variant, const Case& c, const Problem&
   return v;
 }
 
-std::function<Verification()> take_sample(Rig& rig, const Variant& variant, const Problem& p, SweepInputs& inputs) {
+std::function<Verification()> take_sample(Rig& rig, const Variant& variant, const Problem& p,
+                                          SweepInputs& inputs) {
   const std::shared_ptr<const Case> sample = inputs.sample(p.in, p.V, p.rows);
   const Case& c = *sample;
   const std::int64_t distinct = inputs.distinct_rows(p.V, p.rows);

@@ -225,9 +225,8 @@ struct Settled {
 struct Time {
   Head head{.kind = Kind::time};
   std::uint32_t entry = 0;
-  std::int32_t default_stream = 0;  // 1: the kernel takes no stream
-  std::int64_t launches = 0;        // 0: close the memory
-  std::int64_t first = 0;           // the set of the first launch
+  std::int64_t launches = 0;  // 0: close the memory
+  std::int64_t first = 0;     // the set of the first launch
   std::int64_t sets = 0;
   std::uint64_t logits = 0, values = 0, indices = 0, workspace = 0;  // bytes of one set
   std::uint64_t cold_bytes = 0;                                      // read before, not timed

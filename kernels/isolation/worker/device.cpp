@@ -11,7 +11,7 @@ WorkerDevice::~WorkerDevice() = default;
 void WorkerDevice::launch(const Launch&, const std::vector<int>&, int, Done& done, const Call&) {
   for (auto& fault : done.fault) fault.set("CUDA: this build has no CUDA side");
 }
-void WorkerDevice::time(const Time&, int, Timed& timed, const Call&) {
+void WorkerDevice::time(const Time&, int, Timed& timed, const WorkerKernels&, const TimedCall&) {
   timed.fault.set("CUDA: this build has no CUDA side");
 }
 void WorkerDevice::settle(Settled&) {}
@@ -33,6 +33,8 @@ namespace {
 
 /// How long the producer of late logits takes, and how long two launches at the same time are held back.
 constexpr double kProducerMicroseconds = 20000, kGateMicroseconds = 300;
+/// ns in which the interpreter enqueues all launches of a sample, 128 at most.
+constexpr std::uint64_t kMostHoldOfPython = 50'000'000;
 
 bool ran_out = false;  // some call has reported it since the launch began
 
@@ -219,7 +221,8 @@ void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, 
   done.no_memory = ran_out;
 }
 
-void WorkerDevice::time(const Time& r, int device, Timed& timed, const Call& call) {
+void WorkerDevice::time(const Time& r, int device, Timed& timed, const WorkerKernels& kernels,
+                        const TimedCall& call) {
   ran_out = false;
   if (!state_) state_ = std::make_unique<State>();
   State& s = *state_;
@@ -236,18 +239,26 @@ void WorkerDevice::time(const Time& r, int device, Timed& timed, const Call& cal
     // The default stream waits for what a launcher puts on it, and on blocking streams of its own, although
     // it was given another one. On a non-blocking stream such work would run beside the watch, and look free.
     const cudaStream_t stream = nullptr;
-    const auto enqueue = [&] {
-      for (std::int64_t i = 0; i < r.launches && said.text.empty(); ++i) {
-        const TimedSets::At set = sets.at((r.first + i) % r.sets);
+    const auto enqueue = [&](std::int64_t from, std::int64_t launches) {
+      for (std::int64_t i = 0; i < launches && said.text.empty(); ++i) {
+        const TimedSets::At set = sets.at((from + i) % r.sets);
         std::array<void*, kBuffers> at{};
         at[0] = s.timed.data + set.logits;
         at[1] = r.values > 0 ? s.timed.data + set.values : nullptr;
         at[2] = r.indices > 0 ? s.timed.data + set.indices : nullptr;
         at[5] = r.workspace > 0 ? s.timed.data + set.workspace : nullptr;
-        said = call(0, at, stream);
+        said = call(at, stream);
       }
     };
-    const Stopwatch::Failed failed = s.watch.time(stream, r.cold_bytes, timed.us, enqueue);
+    kernels.begin_timed();
+    if (kernels.compiles_late()) {
+      enqueue(r.first + r.sets - 1, 1);  // not on the set that is timed first: it would be warm
+      cudaDeviceSynchronize();           // an error of this launch is one of the next, too
+    }
+    const Stopwatch::Failed failed = s.watch.time(
+        stream, r.cold_bytes, timed.us, [&] { enqueue(r.first, r.launches); },
+        kernels.compiles_late() ? kMostHoldOfPython : Stopwatch::kMostHold);
+    if (const Said late = kernels.end_timed(); said.text.empty()) said = late;
     if (failed && said.text.empty()) said = {cuda_fault(failed.call, failed.error), kind_of(failed.error)};
     // What the kernel put on other streams may fail after its own stream is done.
     const cudaError_t after = cudaDeviceSynchronize();

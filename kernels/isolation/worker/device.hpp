@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/isolation/shared/message.hpp"
+#include "kernels/isolation/worker/kernels.hpp"
 
 namespace assay::isolation {
 
@@ -24,8 +25,11 @@ class WorkerDevice {
   /// Opens the buffers, makes the launches, and waits for the events of their streams.
   void launch(const Launch& request, const std::vector<int>& descriptors, int device, Done& done,
               const Call& call);
+  /// Enqueues one launch of `kernels` that is timed.
+  using TimedCall = std::function<Said(const std::array<void*, kBuffers>& at, void* stream)>;
   /// Makes the launches of the request on the supervisor's memory, and times them.
-  void time(const Time& request, int device, Timed& timed, const Call& call);
+  void time(const Time& request, int device, Timed& timed, const WorkerKernels& kernels,
+            const TimedCall& call);
   /// Waits for all work that the device still does for this process.
   void settle(Settled& settled);
 

@@ -25,6 +25,12 @@ class WorkerKernels {
   virtual bool chooses() const { return false; }
   /// Called before the launches of a request on host memory.
   virtual void prepare(const Launch&) const {}
+  /// True if the first launch of a problem also compiles, so that none is timed before one has run.
+  virtual bool compiles_late() const { return false; }
+  /// Called around launches that are timed. What they return need not be in its buffers until the second
+  /// call, which puts there what the last one returned.
+  virtual void begin_timed() const {}
+  virtual Said end_timed() const { return {}; }
   /// LaunchOutcome::dispatch of the last launch.
   virtual std::uint64_t dispatch() const { return 0; }
 };

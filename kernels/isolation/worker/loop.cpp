@@ -125,12 +125,11 @@ class Worker {
     Launch one;
     one.entry = r.entry;
     one.on_device = 1;
-    one.default_stream = r.default_stream;
     one.problem = r.problem;
     one.slices[0][5].payload = r.workspace;
     Timed t;
-    device_.time(r, device_number_, t, [&](int slot, const std::array<void*, kBuffers>& at, void* stream) {
-      return kernels_->run(one, slot, at, stream, device_number_);
+    device_.time(r, device_number_, t, *kernels_, [&](const std::array<void*, kBuffers>& at, void* stream) {
+      return kernels_->run(one, 0, at, stream, device_number_);
     });
     return answer(t);
   }

@@ -89,6 +89,7 @@ class Plugin(ctypes.Structure):
 
 
 OPEN = ctypes.CFUNCTYPE(ctypes.c_void_p)
+TIMED = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)
 
 
 def plugin_of(variants):
@@ -105,6 +106,8 @@ def declare(library):
     library.assay_python_serve.restype = ctypes.c_int
     library.assay_python_say.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
     library.assay_python_say.restype = None
+    library.assay_python_on_timed.argtypes = [TIMED]
+    library.assay_python_on_timed.restype = None
     library.assay_python_dlpack.argtypes = [ctypes.POINTER(Tensor)]
     library.assay_python_dlpack.restype = ctypes.c_void_p
     library.assay_python_copy.argtypes = [ctypes.POINTER(Tensor), ctypes.c_void_p, ctypes.c_void_p]

@@ -27,6 +27,10 @@ class Wrong(Exception):
     """The callable returned something that does not fit its op."""
 
 
+class Untimed(Exception):
+    """The callable is right, as far as is known, but its launches can not be timed."""
+
+
 class Buffer:
     """One buffer of a launch. A callable of raw tensors gets it directly. A framework wraps it without a copy."""
 
@@ -75,6 +79,7 @@ class Framework:
     name = "numpy"
     own_stream = False  # True: it can work on the stream of the call
     lengths = "i64"  # the default type of lengths: torch.tensor([3, 5]) is int64
+    untimed = ""  # why what a callable returns can not be timed
 
     def __init__(self, library):
         self.library = library
@@ -182,6 +187,7 @@ class Dlpack(Framework):
     """Passes raw buffers. Takes results of any kind that has __dlpack__."""
 
     name = "dlpack"
+    untimed = "it returns a raw tensor, whose copy waits for the GPU: a callable that writes its output is timed"
 
     def __init__(self, library):
         self.library = library
@@ -211,6 +217,7 @@ class Jax(Dlpack):
     """JAX uses its own streams. So the call first waits for the logits, and then for the result."""
 
     name = "jax"
+    untimed = "JAX works on streams of its own, which a stopwatch on the call's stream does not see"
     lengths = "i32"  # JAX has int64 only on request
 
     def __init__(self, library):

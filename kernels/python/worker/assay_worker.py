@@ -19,11 +19,23 @@ class Kernel:
         self.library, self.function, self.op, self.values = library, function, op, values
         self.framework = tensors.ALL[kind](library)
         self.selects = op in abi.SELECTING
+        self.timing, self.late = False, None
+
+    def timed(self, begin):
+        """Between timed(1) and timed(0) no result is copied to its output: the copy is not the kernel's work. timed(0)
+        copies the last one."""
+        self.timing, late, self.late = bool(begin), self.late, None
+        return self.reported(lambda: self.put(*late)) if late and not begin else 0
 
     def run(self, pointer):
+        return self.reported(lambda: self.call(pointer.contents))
+
+    def reported(self, work):
         try:
-            self.call(pointer.contents)
+            work()
             return 0
+        except tensors.Untimed as error:
+            self.say(str(error), "returned_status")
         except tensors.Wrong as error:
             self.say(str(error), "other")
         except BaseException as error:
@@ -53,7 +65,9 @@ class Kernel:
     def given(self, call, logits, outs):
         """The value of each role in this call."""
         f = self.framework
-        all_of = dict(zip(("out", "indices"), outs), stream=call.stream, k=call.k, scale=call.scale,
+        # Launches are timed on the default stream, whose handle is 0.
+        stream = call.stream or (0 if logits.device_type == abi.CUDA else None)
+        all_of = dict(zip(("out", "indices"), outs), stream=stream, k=call.k, scale=call.scale,
                       temperature=call.temperature, threshold=call.threshold, rows=logits.shape[0], V=logits.shape[1])
         all_of["in"] = f.wrap(logits)
         for role, bools in self.values.buffers():
@@ -75,9 +89,17 @@ class Kernel:
         results = tuple(result) if self.selects else (result,)
         if len(results) != len(outs):
             raise tensors.Wrong(f"returned {len(results)} tensors: values and indices are the outputs")
+        if not self.timing:
+            self.put(results, wrapped, outs, call.stream)
+        elif f.untimed:
+            raise tensors.Untimed(f.untimed)
+        else:
+            self.late = (results, wrapped, outs, call.stream)
+
+    def put(self, results, wrapped, outs, stream):
         for one, out, b in zip(results, wrapped, outs):
             if one is not out:
-                f.put(one, out, b, call.stream)
+                self.framework.put(one, out, b, stream)
 
 
 def device_of(kind, runs_on, where, kernel):
@@ -152,6 +174,9 @@ def main(library, words):
                 raise failed
             plugin, made_of = target.plugin()
             kept.append(plugin)
+            timed = abi.TIMED(target.kernel.timed)
+            kept.append(timed)
+            library.assay_python_on_timed(timed)
             library.assay_python_say(made_of.encode(), b"made_of")
             return ctypes.addressof(plugin)
         except Lacks as error:

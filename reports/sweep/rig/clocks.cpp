@@ -33,8 +33,7 @@ class Nvml {
     const auto [at, fresh] = devices_.try_emplace(bus, nullptr);
     if (fresh && by_bus_(bus.c_str(), &at->second) != 0) at->second = nullptr;
     void* const device = at->second;
-    if (!device || clock_(device, kSm, &sm) != 0 || clock_(device, kMemory, &mem) != 0)
-      return std::nullopt;
+    if (!device || clock_(device, kSm, &sm) != 0 || clock_(device, kMemory, &mem) != 0) return std::nullopt;
     return Clocks{static_cast<double>(sm), static_cast<double>(mem)};
   }
 

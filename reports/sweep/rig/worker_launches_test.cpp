@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/isolation/worker/device.hpp"
+#include "kernels/isolation/worker/plugin_library.hpp"
 
 namespace assay {
 namespace {
@@ -15,7 +16,7 @@ TEST(WorkerLaunches, AWorkerMakesNoLaunchWithoutMemory) {
   request.launches = request.sets = 1;
   Timed timed;
   int calls = 0;
-  device.time(request, 0, timed, [&](int, const std::array<void*, kBuffers>&, void*) {
+  device.time(request, 0, timed, PluginLibrary(), [&](const std::array<void*, kBuffers>&, void*) {
     ++calls;
     return Said();
   });
@@ -24,7 +25,7 @@ TEST(WorkerLaunches, AWorkerMakesNoLaunchWithoutMemory) {
   EXPECT_EQ(timed.us, 0);
   request.launches = 0;
   Timed closed;
-  device.time(request, 0, closed, {});
+  device.time(request, 0, closed, PluginLibrary(), {});
   EXPECT_EQ(closed.fault.get(), "");
 }
 
