@@ -43,8 +43,8 @@ struct Images {
 };
 inline constexpr int kBuffers = 11;
 inline std::array<Image*, kBuffers> buffers_of(Images& i) {
-  return {&i.logits, &i.probs, &i.indices, &i.m,            &i.d,        &i.workspace,
-          &i.mask,   &i.bias,  &i.lengths, &i.temperatures, &i.gradients};
+  return {&i.logits, &i.probs,   &i.indices,      &i.m,        &i.d, &i.workspace, &i.mask,
+          &i.bias,   &i.lengths, &i.temperatures, &i.gradients};
 }
 
 struct LaunchOptions {
@@ -54,7 +54,10 @@ struct LaunchOptions {
   // The options below need a Launcher, and not every Launcher has them (Launcher::cannot).
   bool page_end = false;          // every payload ends where its mapping ends: the next page is unmapped
   bool delayed_producer = false;  // the logits are written late, on the launch's own stream
-  int slot = 0;                   // 0 or 1: which of two sets of addresses the buffers use
+  // Of two launches at once on the host executor: they take turns after each kernel (1), also after each
+  // block (2), also after each warp (3). 0: as the operating system lets them run.
+  int turns = 0;
+  int slot = 0;  // 0 or 1: which of two sets of addresses the buffers use
 };
 
 /// How a launch ended. `fault` is one sentence from the executor, the CUDA runtime or the supervisor; `kind`

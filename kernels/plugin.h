@@ -4,13 +4,16 @@
  *
  *   ASSAY_EXPORT const assay_plugin* assay_plugin_entry(void);
  *
- * Three more symbols are optional. assay_plugin_fault: a sentence that says why the calling thread's last
+ * Four more symbols are optional. assay_plugin_fault: a sentence that says why the calling thread's last
  * `run` did not return 0. For kernels on the host executor: assay_executor_control sets the schedule of the
  * calling thread's next launches; assay_executor_rows restricts them to the blocks of the given rows. There
  * `per_block` consecutive rows belong to one block, and blocks take turns; with no rows, all blocks run.
+ * assay_executor_turns names a function that the calling thread's next launches call after each kernel (1),
+ * block (2) and warp (3); it may wait there for another launch. NULL: none.
  *
  *   ASSAY_EXPORT const char* assay_plugin_fault(void);
  *   ASSAY_EXPORT void assay_executor_control(uint64_t schedule, int64_t max_blocks);
+ *   ASSAY_EXPORT void assay_executor_turns(void (*turn)(int step));
  *   ASSAY_EXPORT void assay_executor_rows(const int64_t* rows, uint64_t count, int64_t per_block);
  *
  * Every struct starts with its size in bytes as the author's compiler saw it. Fields are only ever added at

@@ -314,6 +314,10 @@ extern "C" __attribute__((visibility("default"), used)) inline void assay_execut
     std::uint64_t schedule, std::int64_t) {
   ::assay::executor::set_schedule({schedule});
 }
+/// For two launches at the same time (kernels/host/executor.hpp, take_turns).
+extern "C" __attribute__((visibility("default"), used)) inline void assay_executor_turns(void (*turn)(int)) {
+  ::assay::executor::take_turns(turn);
+}
 /// For a launch too large to run whole: the rows whose blocks run. No rows: all blocks.
 extern "C" __attribute__((visibility("default"), used)) inline void assay_executor_rows(
     const std::int64_t* rows, std::uint64_t count, std::int64_t per_block) {

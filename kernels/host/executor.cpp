@@ -73,8 +73,10 @@ void Executor::run(Dim3 grid, Dim3 block, std::size_t dynamic, void (*body)(cons
                            static_cast<unsigned>(b / grid.x / grid.y)});
     }
     run_team();
+    if (take_turn) take_turn(kBlock);
   }
   leave();
+  if (take_turn) take_turn(kKernel);
 }
 
 void Executor::check(const Dim3& grid, const Dim3& block, std::size_t dynamic, unsigned cluster) const {
@@ -219,7 +221,11 @@ void Executor::run_team() {
   cluster_arrived_ = cluster_barriers_ = 0;
   while (alive_ > 0) {
     bool progress = false;
-    for (unsigned w : warp_order_) progress |= run_warp(*team_[w / warps], w % warps);
+    for (unsigned w : warp_order_) {
+      const bool ran = run_warp(*team_[w / warps], w % warps);
+      progress |= ran;
+      if (ran && take_turn && error_.empty()) take_turn(kWarp);
+    }
     if (!progress) {
       running_ = nullptr;
       describe("no thread can go on");
@@ -298,6 +304,7 @@ void set_schedule(const Schedule& schedule) {
   executor().schedule = schedule;
   executor().dispatched = 0;
 }
+void take_turns(void (*turn)(int)) { executor().take_turn = turn; }
 std::uint64_t dispatch() { return executor().dispatched; }
 void choose_blocks(BlockChoice choice) { executor().choice = std::move(choice); }
 void run(Dim3 grid, Dim3 block, std::size_t dynamic_shared, void (*body)(const void*), const void* argument,

@@ -54,6 +54,13 @@ struct Schedule {
 };
 void set_schedule(const Schedule& schedule);
 
+/// For two launches at the same time on two OS threads. `turn` is called between two kernels of the later
+/// launches of this OS thread (kKernel), between two blocks and between two warps. It may wait until the
+/// other thread has gone on. So a kernel that keeps something in memory that all its launches share meets
+/// another launch every time, and not by chance. Null: it is not called.
+enum Step : int { kKernel = 1, kBlock = 2, kWarp = 3 };
+void take_turns(void (*turn)(int step));
+
 /// A hash of the launches of this OS thread since set_schedule. From each launch it takes the block, the
 /// shared memory, and the size of the grid rounded to a power of two. So a search learns that a launcher took
 /// another path. 0 before the first launch.

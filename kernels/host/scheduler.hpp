@@ -56,6 +56,7 @@ class Executor {
   Schedule schedule;
   BlockChoice choice;
   std::uint64_t dispatched = 0;
+  void (*take_turn)(int step) = nullptr;  // take_turns
 
  private:
   static Warp& warp_of(const Lane& lane) { return lane.home->warps[lane.index / 32]; }
@@ -158,7 +159,8 @@ class Executor {
 
   std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<Block*> team_;  // the blocks of the running cluster
-  std::vector<unsigned> warp_order_;  // all warps of a cluster; those of its first block have the first numbers
+  std::vector<unsigned>
+      warp_order_;  // all warps of a cluster; those of its first block have the first numbers
   std::vector<std::vector<unsigned>> lane_order_;
   SwitchTarget main_;  // the scheduler
   void (*body_)(const void*) = nullptr;

@@ -46,6 +46,7 @@ Launch Supervisor::request_of(std::uint32_t entry, bool on_device, const Variant
   request.delayed_producer = options.delayed_producer;
   request.normalizer = variant.writes_normalizer || problem.op == Op::normalizer;
   request.default_stream = !variant.own_stream;
+  request.turns = options.turns;
   request.schedule = options.schedule;
   request.max_blocks = options.max_blocks;
   request.problem = problem;

@@ -65,7 +65,8 @@ std::int64_t nearest_V(const Variant& v, std::int64_t V, std::int64_t rows) {
   };
   // Between the smallest and the largest length there may be no such multiple.
   if (rows > 1)
-    if (const std::int64_t aligned = nearest(multiple_of_aligned(v)); aligned >= std::max<std::int64_t>(1, l.min_V))
+    if (const std::int64_t aligned = nearest(multiple_of_aligned(v));
+        aligned >= std::max<std::int64_t>(1, l.min_V))
       return aligned;
   return nearest(l.V_multiple);
 }

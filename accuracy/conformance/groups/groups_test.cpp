@@ -48,7 +48,8 @@ TEST(NearestV, OneRowMayHaveAnyLength) {
 TEST(NearestV, IsALengthThatTheKernelTakes) {
   // No multiple of 128 halves lies within these limits; one row of 100 does.
   EXPECT_EQ(nearest_V(declared("online_block/f16@host", "dense=yes; alignment=256; max_V=100"), 4099), 100);
-  EXPECT_EQ(nearest_V(declared("online_block/f16@host", "dense=yes; alignment=16; min_V=100; max_V=100"), 7), 100);
+  EXPECT_EQ(nearest_V(declared("online_block/f16@host", "dense=yes; alignment=16; min_V=100; max_V=100"), 7),
+            100);
 }
 
 TEST(NearestV, EveryGroupLeavesCasesUnderSuchALimit) {

@@ -52,7 +52,8 @@ std::vector<Unit> plan_shapes(const Planning& p) {
       // Beyond the exhaustive part one row count is enough: faults that depend on it show at shorter rows.
       const bool both = V <= 4098 && p.extent != Extent::quick;
       add(V, family,
-          rows_of(p, both ? std::vector<std::int64_t>{1, 3} : std::vector<std::int64_t>{family == kShifted ? 3 : 1}));
+          rows_of(p, both ? std::vector<std::int64_t>{1, 3}
+                          : std::vector<std::int64_t>{family == kShifted ? 3 : 1}));
     }
   if (p.narrow.V) return units;
   // One row of one family each; its logits differ for every dtype.

@@ -180,6 +180,7 @@ struct Launch {
   std::int32_t in_place = 0;
   std::int32_t delayed_producer = 0;
   std::int32_t normalizer = 0;      // 1: m and d are asked for
+  std::int32_t turns = 0;           // LaunchOptions::turns
   std::int32_t default_stream = 0;  // 1: the kernel takes no stream
   std::uint64_t schedule = 0;
   std::int64_t max_blocks = 0;

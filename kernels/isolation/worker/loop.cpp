@@ -159,9 +159,11 @@ class Worker {
       return;
     }
     std::array<Said, 2> faults;
-    second_.both([&](int i) {
+    second_.both(r.turns, [&](int i) {
+      kernels_->take_turns(r.turns > 0 ? SecondThread::turn : nullptr);
       faults[static_cast<std::size_t>(i)] =
           kernels_->run(r, i, at[static_cast<std::size_t>(i)], nullptr, device_number_);
+      kernels_->take_turns(nullptr);
     });
     for (int i = 0; i < 2; ++i) d.say(i, faults[static_cast<std::size_t>(i)]);
   }

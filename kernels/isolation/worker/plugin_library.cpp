@@ -96,6 +96,7 @@ std::string PluginLibrary::open(const std::string& path) {
     return fault;
   control_ = reinterpret_cast<decltype(control_)>(dlsym(library, "assay_executor_control"));
   choose_ = reinterpret_cast<decltype(choose_)>(dlsym(library, "assay_executor_rows"));
+  turns_ = reinterpret_cast<decltype(turns_)>(dlsym(library, "assay_executor_turns"));
   fault_ = reinterpret_cast<decltype(fault_)>(dlsym(library, "assay_plugin_fault"));
   fault_kind_ = reinterpret_cast<decltype(fault_kind_)>(dlsym(library, "assay_plugin_fault_kind"));
   return {};

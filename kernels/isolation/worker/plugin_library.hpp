@@ -25,6 +25,9 @@ class PluginLibrary : public WorkerKernels {
            int device) const override;
   std::uint64_t workspace_bytes(std::size_t entry, const Problem& problem, int device) const override;
   bool chooses() const override { return choose_ != nullptr; }
+  void take_turns(void (*turn)(int)) const override {
+    if (turns_) turns_(turn);
+  }
 
  protected:
   /// What a non-zero status of the last run on the calling thread means.
@@ -34,6 +37,7 @@ class PluginLibrary : public WorkerKernels {
   std::vector<assay_variant> variants_;
   void (*control_)(std::uint64_t schedule, std::int64_t max_blocks) = nullptr;
   void (*choose_)(const std::int64_t* rows, std::uint64_t count, std::int64_t per_block) = nullptr;
+  void (*turns_)(void (*turn)(int)) = nullptr;
   const char* (*fault_)() = nullptr;  // why the last run on this thread did not return 0
   const char* (*fault_kind_)() = nullptr;
 };

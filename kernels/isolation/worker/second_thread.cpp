@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cfenv>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -10,16 +11,75 @@
 #include "kernels/isolation/worker/last_words.hpp"
 
 namespace assay::isolation {
+namespace {
 
-struct SecondThread::State {
+/// So long one thread waits for the other. If that was in vain twice, turns are given up: the kernel lets
+/// only one launch in at a time.
+constexpr auto kPatience = std::chrono::seconds(1);
+constexpr int kMostInVain = 2;
+
+}  // namespace
+
+/// Whose turn it is.
+struct Turns {
   std::mutex mutex;
   std::condition_variable changed;
-  const std::function<void(int)>* work = nullptr;
-  std::fenv_t floating;  // the main thread's rounding and flushing modes, which a library may set when loaded
-  std::atomic<int> ready{0};
+  int turns = 0, at = 0, taken = 0, in_vain = 0;
+  bool done[2] = {};
+
+  void begin(int most) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    turns = in_vain < kMostInVain ? most : 0;
+    at = taken = 0;
+    done[0] = done[1] = false;
+  }
+  void hand_over(int who, int step) {
+    std::unique_lock<std::mutex> lock(mutex);
+    if (step > turns || done[1 - who] || taken >= SecondThread::kMostTurns) return;
+    ++taken;
+    at = 1 - who;
+    changed.notify_all();
+    wait(lock, who);
+  }
+  void wait_for_first(int who) {
+    std::unique_lock<std::mutex> lock(mutex);
+    if (turns > 0) wait(lock, who);
+  }
+  void finish(int who) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    done[who] = true;
+    changed.notify_all();
+  }
+
+ private:
+  void wait(std::unique_lock<std::mutex>& lock, int who) {
+    if (changed.wait_for(lock, kPatience, [&] { return at == who || done[1 - who] || turns == 0; })) return;
+    ++in_vain;
+    turns = 0;
+    changed.notify_all();
+  }
 };
 
 namespace {
+
+struct Part {
+  Turns* turns = nullptr;
+  int who = 0;
+};
+thread_local Part part;
+
+/// The turns of one thread's work.
+class TakesPart {
+ public:
+  TakesPart(Turns& turns, int who) {
+    part = {&turns, who};
+    turns.wait_for_first(who);
+  }
+  ~TakesPart() {
+    part.turns->finish(part.who);
+    part = {};
+  }
+};
 
 /// Neither thread goes on before both have arrived.
 void meet(std::atomic<int>& ready) {
@@ -28,6 +88,15 @@ void meet(std::atomic<int>& ready) {
 }
 
 }  // namespace
+
+struct SecondThread::State {
+  std::mutex mutex;
+  std::condition_variable changed;
+  const std::function<void(int)>* work = nullptr;
+  std::fenv_t floating;  // the main thread's rounding and flushing modes, which a library may set when loaded
+  std::atomic<int> ready{0};
+  Turns turns;
+};
 
 void SecondThread::start() {
   if (state_) return;
@@ -41,7 +110,10 @@ void SecondThread::start() {
       std::fesetenv(&state->floating);
       lock.unlock();
       meet(state->ready);
-      (*work)(1);
+      {
+        const TakesPart takes(state->turns, 1);
+        (*work)(1);
+      }
       lock.lock();
       state->work = nullptr;
       state->changed.notify_all();
@@ -49,18 +121,26 @@ void SecondThread::start() {
   }).detach();
 }
 
-void SecondThread::both(const std::function<void(int)>& work) {
+void SecondThread::both(int turns, const std::function<void(int)>& work) {
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     state_->ready = 0;
     std::fegetenv(&state_->floating);
+    state_->turns.begin(turns);
     state_->work = &work;
     state_->changed.notify_all();
   }
   meet(state_->ready);
-  work(0);
+  {
+    const TakesPart takes(state_->turns, 0);
+    work(0);
+  }
   std::unique_lock<std::mutex> lock(state_->mutex);
   state_->changed.wait(lock, [&] { return state_->work == nullptr; });
+}
+
+void SecondThread::turn(int step) {
+  if (part.turns) part.turns->hand_over(part.who, step);
 }
 
 }  // namespace assay::isolation

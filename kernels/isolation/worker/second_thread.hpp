@@ -11,7 +11,14 @@ class SecondThread {
   /// Starts the thread. It lives as long as the process.
   void start();
   /// Calls work(0) on this thread and work(1) on the other at the same moment. Returns when both are done.
-  void both(const std::function<void(int)>& work);
+  /// `turns` > 0: one of them stands still while the other works, and they change places where the work calls
+  /// turn(step) with a step of at most `turns`, but not more than kMostTurns times.
+  void both(int turns, const std::function<void(int)>& work);
+  /// Called by the work. Waits until it is this thread's turn again; but not for ever, because the other
+  /// thread may wait for a lock that this one holds.
+  static void turn(int step);
+
+  static constexpr int kMostTurns = 200;
 
  private:
   struct State;
