@@ -118,7 +118,9 @@ std::string contract_html(const Certificate& c) {
         fmt::format("<h3><code>{}</code></h3><p>{}</p>\n", escape(k.key),
                     k.within.empty()
                         ? "No limits were searched: it has declared its own, or only a part of the check ran."
-                        : "Right within: " + escape(k.within));
+                    : k.verdict == "pass"    ? "Right within: " + escape(k.within)
+                    : k.verdict == "not_run" ? "None: nothing was judged."
+                                             : "None: it is not right. Tried within: " + escape(k.within));
     if (!k.undeclared.empty())
       out += "<p>Limits that nobody declared: " + coded("--declare '" + k.undeclared + "'") + "</p>\n";
     std::vector<std::vector<std::string>> rows;
@@ -218,6 +220,34 @@ const char* colour_of(const Certificate& c) {
   return c.verdict == "PASS" ? "#12703f" : c.verdict == "FAIL" ? "#b4211b" : "#8a5a00";
 }
 
+/// No kernel ran on a GPU, and one ran on the CPU.
+bool only_on_the_cpu(const Certificate& c) {
+  const auto ran = [](const CertifiedKernel& k) { return k.passed + k.failed + k.inconclusive > 0; };
+  bool on_host = false;
+  for (const CertifiedKernel& k : c.kernels) {
+    if (!k.on_host) return false;
+    on_host = on_host || ran(k);
+  }
+  return on_host;
+}
+
+/// The contract, where there is one to speak of.
+std::string contract_words(const Certificate& c) {
+  std::string words;
+  if (c.verdict == "PASS" && c.kernels.size() == 1 && !c.kernels[0].within.empty())
+    words = "Right within: " + c.kernels[0].within + ". ";
+  return words;
+}
+
+/// What a reader must know before the verdict is used.
+std::string limits_of_the_verdict(const Certificate& c) {
+  std::string words;
+  if (c.verdict != "PASS") return words;
+  if (only_on_the_cpu(c)) words = "It ran on the CPU: this is no adoption for a GPU. ";
+  if (c.extent == "quick") words += "The check was quick. ";
+  return words;
+}
+
 std::string kernel_names(const Certificate& c) {
   std::string out;
   for (const CertifiedKernel& k : c.kernels) out += (out.empty() ? "" : ", ") + k.key;
@@ -228,7 +258,7 @@ std::string kernel_names(const Certificate& c) {
 
 std::string render_certificate_page(const Certificate& c) {
   page::Frame f;
-  f.verdict = escape(c.verdict);
+  f.verdict = escape(badge_words(c));
   f.passed = c.verdict == "PASS";
   f.css = kStyle;
   f.subject = "certificate of " + escape(kernel_names(c));
@@ -237,23 +267,24 @@ std::string render_certificate_page(const Certificate& c) {
       "Made {} by <code>{}</code>. <code>certificate.json</code> beside this page holds the same for "
       "programs; <code>assay verify certificate.json</code> replays a part of it.",
       escape(c.made), escape(c.command));
-  f.sentence = escape(c.reason);
-  f.sections = {{"judged", "What was judged", judged_html(c)},
-                {"ran", "What ran", steps_html(c)},
+  f.sentence = escape(limits_of_the_verdict(c) + contract_words(c) + c.reason);
+  f.sections = {{"contract", "Contract", contract_html(c)},
                 {"not-proved", "What was not proved", list_html(c.not_proved)},
-                {"contract", "Contract", contract_html(c)},
-                {"checks", "Checks", checks_html(c)},
                 {"accuracy", "Accuracy", accuracy_html(c)},
                 {"speed", "Speed", speed_html(c)},
+                {"ran", "What ran", steps_html(c)},
+                {"checks", "Checks", checks_html(c)},
+                {"judged", "What was judged", judged_html(c)},
                 {"cases", "Cases that can be replayed", cases_html(c)}};
   return page::framed(f);
 }
 
 std::string badge_words(const Certificate& c) {
-  std::optional<double> largest;
-  for (const CertifiedKernel& k : c.kernels)
-    if (k.max_ulp && (!largest || !(*k.max_ulp <= *largest))) largest = k.max_ulp;
-  return c.verdict == "PASS" && largest ? fmt::format("PASS, max_ulp {}", plain_number(*largest)) : c.verdict;
+  if (c.verdict != "PASS") return c.verdict;
+  const char* const part = !c.only.empty()       ? ", a part of the check"
+                           : c.extent == "quick" ? ", quick check"
+                                                 : "";
+  return std::string("PASS") + (only_on_the_cpu(c) ? " on the CPU" : "") + part;
 }
 
 std::string render_badge(const Certificate& c) {
@@ -277,14 +308,21 @@ std::string badge_line(const Certificate& c, const std::string& folder) {
 }
 
 std::string render_certificate_terminal(const Certificate& c) {
-  std::string out = fmt::format("{} {}\n  {}\n", c.verdict, kernel_names(c), c.reason);
+  const std::string words = badge_words(c);
+  std::string out = fmt::format("{}{} {}\n", words, words == c.verdict ? "" : ":", kernel_names(c));
+  if (c.verdict == "PASS")
+    for (const CertifiedKernel& k : c.kernels) {
+      if (!k.within.empty()) out += fmt::format("  {} within: {}\n", k.key, k.within);
+      if (!k.undeclared.empty()) out += fmt::format("  adopt with: --declare '{}'\n", k.undeclared);
+    }
+  if (std::string limits = limits_of_the_verdict(c); !limits.empty()) {
+    limits.pop_back();
+    out += "  " + limits + "\n";
+  }
+  out += "  " + c.reason + "\n";
   for (const CertifiedStep& s : c.steps) {
     out += fmt::format("  {:<10} {:<10} {}\n", s.name, name(s.state), s.words);
     if (!s.command.empty()) out += fmt::format("  {:<21} {}\n", "", s.command);
-  }
-  for (const CertifiedKernel& k : c.kernels) {
-    if (!k.within.empty()) out += fmt::format("  {} within: {}\n", k.key, k.within);
-    if (!k.undeclared.empty()) out += fmt::format("  adopt with: --declare '{}'\n", k.undeclared);
   }
   out += "  not proved:\n";
   for (const std::string& open : c.not_proved) out += "    " + open + "\n";

@@ -11,6 +11,7 @@
 
 #include "accuracy/reproduce.hpp"
 #include "kernels/declaration.hpp"
+#include "kernels/device.hpp"
 #include "kernels/isolation/candidates.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/isolation/siblings.hpp"
@@ -71,6 +72,8 @@ const Variant& registered(const std::string& word) {
   if (!v && holds_tensors(word))
     throw InputError(
         word + ": holds tensors and no kernel: assay grade --logits x.npy --probs y.npy judges outputs");
+  if (std::error_code ignored; !v && std::filesystem::is_directory(word, ignored))
+    throw InputError(word + ": is a folder: name the file in it that holds the kernel");
   if (!v)
     throw InputError(word + ": no such key (assay list names them all), no .so and no source file" +
                      did_you_mean_key(word));
@@ -239,6 +242,17 @@ std::vector<Target> resolve_targets(const TargetOptions& options, bool dead) {
     tell_apart(targets);
   }
   return targets;
+}
+
+std::string without_gpu_words(const std::vector<Target>& targets) {
+  if (unavailable_reason(Backend::cuda).empty()) return {};
+  for (const Target& t : targets) {
+    const bool source =
+        !t.file.empty() && !is_python_callable(t.file) && path_in(t.file).extension() != ".so";
+    if (source && !t.died && on_device(t.variant))
+      return "add --host to judge it on the CPU, which is no adoption for a GPU\n";
+  }
+  return {};
 }
 
 void require_targets(const std::vector<std::string>& words) {

@@ -42,6 +42,10 @@ struct Target {
 /// what dies while it is loaded is a target too, so that the others can be judged; else that throws.
 std::vector<Target> resolve_targets(const TargetOptions& options, bool dead = false);
 
+/// For kernels of source files that did not run because there is no GPU: what to add to the command. Else
+/// empty.
+std::string without_gpu_words(const std::vector<Target>& targets);
+
 /// Throws InputError for a word that is no key, a file that is not there, and a kernel that is named twice.
 /// Loads and compiles nothing.
 void require_targets(const std::vector<std::string>& words);

@@ -296,11 +296,16 @@ std::vector<EntrySignature> entries_of(const OneFile& file) {
     const std::string text = read_text(file.source);
     for (const SourceToken& t : source_tokens(text))
       if (t.is("ASSAY_VARIANT")) return {};
-    throw InputError(
-        file.source +
-        ": --entry 'void softmax(const float* in, float* out, int rows, int V, cudaStream_t s)' is "
-        "needed, or a last line ASSAY_VARIANT(name, launcher)" +
-        name_functions(functions_in(text)));
+    const std::vector<FoundFunction> all = functions_in(text);
+    std::vector<std::string> names;
+    for (const FoundFunction& f : all)
+      if (f.declaration.find('*') != std::string::npos) names.push_back(f.name);
+    throw InputError(file.source + ": --entry " +
+                     (names.size() == 1
+                          ? quote_entry(names[0])
+                          : "'void softmax(const float* in, float* out, int rows, int V, cudaStream_t s)'") +
+                     " is needed, or a last line ASSAY_VARIANT(name, launcher)" +
+                     (names.size() == 1 ? "" : name_functions(all)));
   }
   const std::string squares = declared_value(file.declaration, "causal");
   const bool causal = !squares.empty() && squares != name(Causal::no);

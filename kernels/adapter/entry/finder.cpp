@@ -224,9 +224,32 @@ std::vector<FoundFunction> functions_in(std::string_view source) {
   return all;
 }
 
+namespace {
+
+/// The source has a __global__ function of this name.
+bool is_kernel(const std::string& name, std::string_view source) {
+  SourceTokens t = source_tokens(source);
+  std::erase_if(t, [](const SourceToken& x) { return x.kind == SourceToken::blank; });
+  bool global = false;
+  for (std::size_t i = 0; i < t.size(); ++i) {
+    if (t[i].is("__global__")) global = true;
+    if (t[i].is("{") || t[i].is(";")) global = false;
+    if (global && t[i].is(name) && i + 1 < t.size() && t[i + 1].is("(")) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::string find_entry(const std::string& entry, std::string_view source) {
   if (is_declaration(entry)) return entry;
-  return find_entry(entry, functions_in(source));
+  const std::vector<FoundFunction> all = functions_in(source);
+  const std::string name = named(entry).name;
+  if (is_kernel(name, source) &&
+      std::none_of(all.begin(), all.end(), [&](const FoundFunction& f) { return has_name(f, name); }))
+    throw InputError("--entry " + quote_entry(entry) +
+                     ": is a __global__ kernel: name the function that launches it" + name_functions(all));
+  return find_entry(entry, all);
 }
 
 std::string find_entry(const std::string& entry, const std::vector<FoundFunction>& all) {

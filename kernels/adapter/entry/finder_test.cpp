@@ -84,10 +84,25 @@ std::string refusal_by_finder(const char* entry) {
   return "";
 }
 
+TEST(EntryFinder, AKernelIsNoLauncher) {
+  const char* const source =
+      "__global__ void __launch_bounds__(64) k(const float* x, int rows) {}\n"
+      "void go(const float* x, int rows) { k<<<1, 64>>>(x, rows); }\n";
+  try {
+    find_entry("k", source);
+    ADD_FAILURE() << "a kernel was taken for a launcher";
+  } catch (const InputError& e) {
+    EXPECT_STREQ(
+        e.what(),
+        "--entry 'k': is a __global__ kernel: name the function that launches it; its functions: 'go'");
+  }
+  EXPECT_THROW(find_entry("rows", source), InputError);
+}
+
 TEST(EntryFinder, SaysWhatThereIs) {
   EXPECT_EQ(refusal_by_finder("lunch").substr(0, 66),
             "--entry 'lunch': the file defines no such function; its functions:");
-  EXPECT_EQ(refusal_by_finder("rows").substr(0, 51), "--entry 'rows': the file defines no such function; ");
+  EXPECT_EQ(refusal_by_finder("rows").substr(0, 45), "--entry 'rows': is a __global__ kernel: name ");
   EXPECT_EQ(refusal_by_finder("twice"),
             "--entry 'twice': the file has 2 functions of that name (lines 20, 21): give the declaration of "
             "one of them");

@@ -144,9 +144,10 @@ void need_lengths(const EntrySignature& s) {
   if (rows && V) return;
   const std::vector<const Parameter*> all = entry_undecided(s, false);
   if (!s.causal && s.op == Op::softmax && says_causal(s.function) && !all.empty())
-    throw InputError("--entry: what is '" + all[0]->name +
-                     "'? Of a causal kernel it may be the number of squares, rows / V: " +
-                     "--declare causal=zeros or causal=lower says that it is one (accuracy/bounds/OPERANDS.md)");
+    throw InputError(
+        "--entry: what is '" + all[0]->name +
+        "'? Of a causal kernel it may be the number of squares, rows / V: " +
+        "--declare causal=zeros or causal=lower says that it is one (accuracy/bounds/OPERANDS.md)");
   if (!rows && !V && all.size() == 1)
     refuse_entry(s, *all[0],
                  "is it the length of the one row that a call has? --arg " + entry_handle(s, *all[0]) +

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "kernels/candidate.hpp"
+#include "reference/environment_error.hpp"
 #include "reference/error.hpp"
 #include "reports/adopt/certificate_page.hpp"
 #include "reports/adopt/conclude.hpp"
@@ -132,6 +134,13 @@ int run_adopt_command(AdoptArguments& o) {
   for (const Target& t : targets)
     if (!keys.insert(t.variant.key()).second)
       throw InputError("two targets are called " + t.variant.key() + ": adopt one at a time, or use --name");
+  // Without a case there is nothing to certify.
+  const auto runs = [](const Target& t) { return !t.died && cannot_launch(t.variant).empty(); };
+  if (std::none_of(targets.begin(), targets.end(), runs) && !targets.front().died) {
+    std::string why = cannot_launch(targets.front().variant), more = without_gpu_words(targets);
+    if (!more.empty()) more.pop_back();
+    throw EnvironmentError(o.kernel + ": " + why + (more.empty() ? "" : ": " + more));
+  }
   const OutFolder out(o.out);
   Journal journal(out, o.resume);
   const InterruptNote note(journal.path(), journal.finished());

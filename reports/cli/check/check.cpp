@@ -57,11 +57,15 @@ VerdictDocument document_of(const ReportData& data, int status) {
   return d;
 }
 
+bool single_case(const conformance::Narrowing& n) {
+  return !n.family.empty() || !n.setup.empty() || n.V || n.rows || n.pitch || n.k || n.op;
+}
+
 /// After a PASS: the command that goes on. Empty after another verdict, and if single cases were requested.
 std::string next_step(const ReportData& data, const std::vector<Target>& targets,
                       const conformance::Narrowing& n) {
-  const bool single = !n.family.empty() || !n.setup.empty() || n.V || n.rows || n.pitch || n.k || n.op;
-  if (verdict_of(data) != Verdict::pass || single) return "";
+  if (verdict_of(data) == Verdict::not_run) return without_gpu_words(targets);
+  if (verdict_of(data) != Verdict::pass || single_case(n)) return "";
   // Limits that nobody declared come first: a search would find what is outside them.
   for (const auto& [key, contract] : data.contracts)
     if (!contract.found.empty()) return "";
@@ -161,7 +165,9 @@ int run_check_command(CheckArguments& o) {
       say("assay: --only sanitize: {}\n", why);
       return kEnvironment;
     }
-  const OutFolder out(shard_folder(o.out.empty() ? "out/check" : o.out, shard));
+  // A command that repeats a case must not write over the check that it is of.
+  const char* const usual = single_case(o.run.narrow) ? "out/case" : "out/check";
+  const OutFolder out(shard_folder(o.out.empty() ? usual : o.out, shard));
   Journal journal(out, o.resume);
   const InterruptNote note(journal.path(), journal.finished());
   RecordJournal keeper(journal);
