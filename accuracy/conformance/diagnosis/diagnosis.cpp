@@ -110,12 +110,12 @@ bool of_numbers(const Record* r) {
 
 std::vector<Finding> findings_of(const Cases& bad, Cases good) {
   if (bad.empty()) return {};
-  if (!cause_of_lost_terms(bad, good).empty()) {
+  if (std::string lost = cause_of_lost_terms(bad, good); !lost.empty()) {
     Cases its, others;
     for (const Record* r : bad) (of_numbers(r) ? its : others).push_back(r);
     if (!its.empty()) {
       std::vector<Finding> out = findings_of(others, good);
-      out.insert(out.begin(), finding_of(its, good, every_case(its.size())));
+      out.insert(out.begin(), finding_of(its, good, every_case(its.size()), std::move(lost)));
       return out;
     }
   }

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "accuracy/conformance/diagnosis/likely_cause.hpp"
-#include "accuracy/conformance/diagnosis/lost_terms.hpp"
 #include "accuracy/conformance/diagnosis/symptom.hpp"
 #include "reference/problem.hpp"
 
@@ -92,7 +91,7 @@ bool may_be_arithmetic(const Rule& rule) {
 
 }  // namespace
 
-Finding finding_of(Cases bad, const Cases& good, const Rule& rule) {
+Finding finding_of(Cases bad, const Cases& good, const Rule& rule, std::string lost_terms) {
   std::stable_sort(bad.begin(), bad.end(), smaller);
   Finding f;
   std::map<std::string, std::int64_t> of_group;
@@ -119,7 +118,7 @@ Finding finding_of(Cases bad, const Cases& good, const Rule& rule) {
   f.cases = std::move(bad);
   f.where = words_of(rule, f.cases, good);
   f.vague = f.ruled ? !f.exact : f.cases.size() > 1 && !good.empty();
-  f.lost_terms = cause_of_lost_terms(f.cases, good);
+  f.lost_terms = std::move(lost_terms);
   if (!f.lost_terms.empty()) {
     // In long rows a few terms of many are within the bound. A rule about V would only say where that begins.
     f.vague = true;
