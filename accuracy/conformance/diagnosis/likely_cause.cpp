@@ -231,7 +231,9 @@ std::string likely_cause(const Finding& f, const Rule& rule) {
   if (rule.pattern == Pattern::columns_times_rows) return "offsets of elements are kept in 32 bits";
   if (f.failed_checks.contains(Check::written)) return "outputs are left unwritten";
   if (f.failed_checks.contains(Check::guard)) return "bytes beside the buffers are written";
-  if (!backward && rule.pattern == Pattern::family && f.first->family == "constant")
+  // A wrong sum leaves the outputs of a row as they should be to one another.
+  const bool alike = !f.failed_checks.contains(Check::coherence);
+  if (!backward && alike && rule.pattern == Pattern::family && f.first->family == "constant")
     return "a narrow accumulator, or terms left out of the sum";
   // Less accurate arithmetic keeps the order of the logits.
   if (!backward && f.failed_checks.contains(Check::coherence) &&

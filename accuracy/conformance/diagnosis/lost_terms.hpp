@@ -10,8 +10,8 @@
 namespace assay::conformance {
 
 /// The cause, if nearly all rows of equal logits fail because the same number of terms is missing in their
-/// sum, or is too much in it, whatever their length. Empty otherwise: a number that depends on the length is
-/// told by a rule about V.
+/// sum, or is too much in it, whatever their length, and all outputs of a row show it. Empty otherwise: a
+/// number that depends on the length is told by a rule about V.
 std::string cause_of_lost_terms(const Cases& bad, const Cases& good);
 
 }  // namespace assay::conformance

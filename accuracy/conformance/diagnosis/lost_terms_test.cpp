@@ -22,6 +22,8 @@ struct Sums {
   Dtype out = Dtype::f32;
   /// A row fails if its sum is off by more than this part of it.
   double bound = 1e-3;
+  /// How many of its outputs are made with that sum; the others are right.
+  std::function<double(std::int64_t V)> wrong = [](std::int64_t V) { return static_cast<double>(V); };
 };
 
 double as_double(std::int64_t V) { return static_cast<double>(V); }
@@ -43,7 +45,11 @@ std::vector<Record> records_of(const Sums& s) {
       c.check = Check::element, c.judged = 1, c.failed = fails;
       r.checks.push_back(c);
       const double exact = s.op == Op::softmax ? 1 / d : -std::log(d);
-      if (constant) r.worst = WorstElement{.got = round_to(s.out, exact)};
+      if (constant) {
+        r.worst = WorstElement{.got = round_to(s.out, exact)};
+        r.max_ulp = off * std::ldexp(1.0, format(s.out).precision);
+        r.mean_ulp = *r.max_ulp * s.wrong(V) / as_double(V);
+      }
       records.push_back(r);
     }
   return records;
@@ -121,6 +127,41 @@ TEST(LostTerms, NoOtherFaultIsTakenForThem) {
     // The maximum is another one, so that every term is as wrong.
     EXPECT_FALSE(told([](auto V) { return as_double(V) * std::exp(-3.0); }));
   }
+}
+
+TEST(LostTerms, AreOfTheSumOnlyIfTheWholeRowIsAsWrong) {
+  for (const Dtype out : kJudged) {
+    const auto of = [&](const std::function<double(std::int64_t V)>& wrong) {
+      return likely(
+          {[](auto V) { return as_double(V - 1); }, Op::softmax, out, 8 * unit_roundoff(out), wrong});
+    };
+    SCOPED_TRACE(name(out));
+    EXPECT_EQ(of(as_double), kOne);
+    // One output alone, or the tail of the row, is divided by something else.
+    EXPECT_EQ(of([](auto) { return 1.0; }).find("equal logits"), std::string::npos);
+    EXPECT_EQ(of([](auto V) { return as_double(V) / 2; }).find("equal logits"), std::string::npos);
+    EXPECT_EQ(of([](auto V) { return as_double(V - V % 4); }).find("equal logits"), std::string::npos);
+  }
+}
+
+TEST(LostTerms, AreNotGuessedWhereTheOutputsOfARowDoNotAgree) {
+  const auto cause = [](bool coherent) {
+    std::vector<Record> records = records_of(
+        {[](auto V) { return as_double(V - 1); }, Op::softmax, Dtype::f32, 1e-3, [](auto) { return 1.0; }});
+    std::erase_if(records,
+                  [](const Record& r) { return r.family == "constant" && r.status != Status::fail; });
+    for (Record& r : records) {
+      if (r.family != "constant") r.status = Status::pass, r.checks[0].failed = 0;
+      CheckResult c;
+      c.check = Check::coherence, c.judged = 1, c.failed = r.status == Status::fail && !coherent;
+      r.checks.push_back(c);
+    }
+    const std::vector<Finding> found = diagnose(records);
+    return found.size() == 1 ? found[0].where + ": " + found[0].likely : "several";
+  };
+  EXPECT_EQ(cause(true),
+            "every row of the family constant: a narrow accumulator, or terms left out of the sum");
+  EXPECT_EQ(cause(false).find("the sum"), std::string::npos) << cause(false);
 }
 
 TEST(LostTerms, WhatIsNoMatterOfNumbersStaysAFindingOfItsOwn) {
