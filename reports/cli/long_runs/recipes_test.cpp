@@ -29,6 +29,18 @@ class Recipes : public testing::Test {
   static bool installed(const std::string& program) {
     return std::system(("command -v " + program + " >/dev/null 2>&1").c_str()) == 0;
   }
+  /// The block of the container's only argument.
+  static std::string pod_script() {
+    const std::string manifest = read_file(recipe("kubernetes.yaml"));
+    const std::size_t begin = manifest.find("            - |\n"), end = manifest.find("          env:\n");
+    EXPECT_TRUE(begin != manifest.npos && end != manifest.npos);
+    EXPECT_NE(manifest.find("completions: 4\n"), std::string::npos) << "as in the script's --shard";
+    std::string script;
+    std::istringstream block(manifest.substr(begin + 16, end - begin - 16));
+    for (std::string line; std::getline(block, line);)
+      script += line.substr(std::min<std::size_t>(14, line.size())) + "\n";
+    return script;
+  }
   /// A program `assay` that does this before it becomes the real one; $@ are its words.
   std::string wrapper(const std::string& before) const {
     fs::create_directories(at("bin"));
@@ -127,16 +139,25 @@ TEST_F(Recipes, ASlurmArray) {
   EXPECT_EQ(bad.status, kBadCall);
 }
 
+TEST_F(Recipes, ATaskWithLimitsThatNobodyDeclaredHasDoneItsPart) {
+  std::ofstream(at("by_four.cpp")) << process_test::kByFour;
+  const std::vector<std::string> check = {"check",   at("by_four.cpp"), "--entry",
+                                          "by_four", "--host",          "--quick"};
+  const Finished task = run(std::vector<std::string>{"sh", recipe("slurm.sbatch"), at("slurm")} + check,
+                            {"ASSAY=" ASSAY_COMMAND, "SLURM_ARRAY_TASK_COUNT=4", "SLURM_ARRAY_TASK_ID=0",
+                             "SLURM_PROCID=0", "SLURM_NTASKS=1"});
+  EXPECT_EQ(task.status, 0) << task.err;
+  // The report of the pod is this check.
+  wrapper("shift 3; set -- check '" + at("by_four.cpp") + "' --entry by_four --host --quick \"$@\"");
+  const Finished pod = run({"sh", "-c", pod_script()}, {"PATH=" + at("bin") + ":" + std::getenv("PATH"),
+                                                        "OUT=" + at("pods"), "JOB_COMPLETION_INDEX=0"});
+  EXPECT_EQ(pod.status, 0) << pod.err;
+  for (const Finished& one : {task, pod})
+    EXPECT_NE(one.out.find("adopt with: --declare 'V_multiple=4'"), std::string::npos) << one.out;
+}
+
 TEST_F(Recipes, AKubernetesIndexedJob) {
-  const std::string manifest = read_file(recipe("kubernetes.yaml"));
-  // The block of the container's only argument.
-  const std::size_t begin = manifest.find("            - |\n"), end = manifest.find("          env:\n");
-  ASSERT_TRUE(begin != manifest.npos && end != manifest.npos);
-  std::string script;
-  std::istringstream block(manifest.substr(begin + 16, end - begin - 16));
-  for (std::string line; std::getline(block, line);)
-    script += line.substr(std::min<std::size_t>(14, line.size())) + "\n";
-  EXPECT_NE(manifest.find("completions: 4\n"), std::string::npos) << "as in the script's --shard";
+  const std::string script = pod_script();
   // The report of the manifest takes minutes: here it is one case of a few keys.
   wrapper(
       "test \"$3\" = '*@host' || exit 2; shift 3\n"

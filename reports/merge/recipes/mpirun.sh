@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # One run of assay over the ranks of mpirun. Usage: mpirun.sh RANKS OUT report --key '*@host'
-# A rank that finds something ends with status 1, and mpirun would kill the others: so each rank's own status is
+# A rank that finds something ends with status 1 or 4, and mpirun would kill the others: so each rank's own status is
 # written down, not returned. The verdict is that of assay merge, which names every rank that did not finish.
 set -eu
 ranks=$1 out=$2
