@@ -9,6 +9,7 @@
 #include "kernels/device.hpp"
 #include "reference/test_folder.hpp"
 #include "reports/cli/command_test.hpp"
+#include "reports/cli/long_runs/process_test.hpp"
 #include "reports/data/compare.hpp"
 #include "reports/data/files.hpp"
 #include "reports/records/record_lines.hpp"
@@ -74,18 +75,7 @@ TEST_F(MergeCommand, PartsOfACheckAreTheWholeCheck) {
 /// A part with limits that nobody declared (status 4) is right. One that could not run (3) is not, and weighs
 /// more.
 TEST_F(MergeCommand, UndeclaredLimitsAreAPassAndWeighLessThanWhatDidNotRun) {
-  std::ofstream(at("by_four.cpp")) << "#include <cmath>\n"
-                                      "int by_four(const float* in, float* out, int rows, int V) {\n"
-                                      "  if (V % 4 != 0) return 1;\n"
-                                      "  for (int r = 0; r < rows; ++r) {\n"
-                                      "    const float* x = in + (long)r * V;\n"
-                                      "    float *y = out + (long)r * V, m = -INFINITY, d = 0;\n"
-                                      "    for (int j = 0; j < V; ++j) m = fmaxf(m, x[j]);\n"
-                                      "    for (int j = 0; j < V; ++j) d += expf(x[j] - m);\n"
-                                      "    for (int j = 0; j < V; ++j) y[j] = expf(x[j] - m) / d;\n"
-                                      "  }\n"
-                                      "  return 0;\n"
-                                      "}\n";
+  std::ofstream(at("by_four.cpp")) << process_test::kByFour;
   const auto parts_end = [&](const std::string& second, const std::string& folder, int with) {
     const std::string line = "check " + at("by_four.cpp") + " " + second + " --entry by_four --host --quick";
     EXPECT_EQ(run(line, folder, "0/2").status, kUndeclaredLimits);
@@ -97,8 +87,13 @@ TEST_F(MergeCommand, UndeclaredLimitsAreAPassAndWeighLessThanWhatDidNotRun) {
   };
   const Outcome right = parts_end("safe_block/f32@host", "right", kPassed);
   EXPECT_EQ(right.status, kUndeclaredLimits);
-  EXPECT_NE(right.out.find("PASS: 2 shards"), std::string::npos) << right.out;
+  EXPECT_NE(right.out.find("PASS within limits that nobody declared: 2 shards of assay check: "),
+            std::string::npos)
+      << right.out;
   EXPECT_EQ(read_file(at("junit.xml")).find("ended with status 4"), std::string::npos);
+  EXPECT_NE(read_file(at("junit.xml")).find("right within limits that nobody declared"), std::string::npos);
+  EXPECT_NE(call_words({"merge", "--help"}).out.find("\n  4  right within limits that nobody declared"),
+            std::string::npos);
   const std::string plugin = std::string(ASSAY_FIXTURES) + "/fixture_on_device.so";
   if (!fs::exists(plugin) || unavailable_reason(Backend::cuda).empty()) return;
   const Outcome lacking = parts_end(plugin, "lacking", kEnvironment);
