@@ -98,6 +98,14 @@ std::vector<const WorstRecord*> worst_by(const Context& c, WorstList KeyTally::*
   return out;
 }
 
+// Sorted by its value; one that is no number comes last.
+std::string hex_cell(double v, const std::string& shown) {
+  const std::string sort = std::isnan(v) ? "" : fmt::format(" data-v=\"{}\"", v);
+  return fmt::format("<td class=\"hex\"{}>{}</td>", sort, shown);
+}
+
+std::string hex_cell(double v) { return hex_cell(v, hexfloat(v) + "<small>" + number(v) + "</small>"); }
+
 std::string case_table(const std::vector<const WorstRecord*>& worst) {
   std::string out = open_table({"key, family, V", "#without the last rounding", "#error/bound", "#ULP",
                                 "logit", "#x &minus; m", "got", "exact value lies in"});
@@ -108,15 +116,13 @@ std::string case_table(const std::vector<const WorstRecord*>& worst) {
         "{}</small></th>",
         escape(r->key), escape(r->family), grouped(r->V), grouped(w.row), grouped(w.column));
     out += number_cell(r->excess) + number_cell(r->max_bound_ratio) + number_cell(w.ulp_error);
-    out += fmt::format("<td class=\"hex\">{}<small>{}</small></td>", hexfloat(w.logit), number(w.logit));
-    out += number_cell(w.distance);
-    out += fmt::format("<td class=\"hex\">{}<small>{}</small></td>", hexfloat(w.got), number(w.got));
+    out += hex_cell(w.logit) + number_cell(w.distance) + hex_cell(w.got);
     const std::string exact =
         w.exact_lo == w.exact_hi
             ? hexfloat(w.exact_lo)
             : fmt::format("[{},<br>&nbsp;{}]", hexfloat(w.exact_lo), hexfloat(w.exact_hi));
-    out += fmt::format("<td class=\"hex\">{}</td></tr><tr><td colspan=\"8\">{}</td></tr></tbody>", exact,
-                       command(r->reproduce));
+    out += hex_cell(w.exact_lo, exact) +
+           fmt::format("</tr><tr><td colspan=\"8\">{}</td></tr></tbody>", command(r->reproduce));
   }
   return scroll(out + "</table>");
 }

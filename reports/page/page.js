@@ -27,24 +27,26 @@ const cellAt = (row, column) => {
   return null;
 };
 
-/* A cell as a list that can be compared: its number, or its words with the numbers between them. Null if it has neither. */
+/* A cell as a list that can be compared: its number, or its words with the numbers between them. Null if it has neither. A
+   minus between words is a hyphen. */
 const units = {ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1};
-const numberOf = word => Number(word.replaceAll(",", ""));
+const numberOf = word => Number(word.replaceAll(",", "").replace("\u2212", "-"));
 const valueOf = c => {
   if (!c) return null;
   if (c.dataset.v !== undefined) {
     const v = c.dataset.v;
     return [v === "inf" ? Infinity : v === "-inf" ? -Infinity : Number(v)];
   }
-  /* A name is sorted without the small words below it. */
+  if (c.classList.contains("hex")) return null;
+  /* A name is sorted without the small words below it, unless there are no others. */
   const shown = c.querySelector("a, code") || c;
-  const text = (shown === c && c.querySelector("small") ? [...c.childNodes].filter(n => n.nodeName !== "SMALL").map(n =>
-    n.textContent).join("") : shown.textContent).trim();
+  const large = shown === c ? [...c.childNodes].filter(n => n.nodeName !== "SMALL").map(n => n.textContent).join("") : "";
+  const text = (large.trim() || shown.textContent).trim();
   if (c.classList.contains("n")) {
     const m = text.match(/^([-\u2212]?)([\d,]*\.?\d+(?:e[-+]?\d+)?)(?: ([num]?s)\b)?/);
     return m && [(m[1] ? -1 : 1) * numberOf(m[2]) * (units[m[3]] || 1)];
   }
-  return text ? text.split(/(\d[\d,]*)/).map((w, i) => i % 2 ? numberOf(w) : w) : null;
+  return text ? text.split(/((?:^[-\u2212])?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]\d+)?)/).map((w, i) => i % 2 ? numberOf(w) : w) : null;
 };
 const compare = (a, b) => {
   for (let i = 0; i < a.length && i < b.length; ++i) if (a[i] !== b[i]) return a[i] < b[i] ? -1 : 1;

@@ -154,7 +154,7 @@ TEST_F(EveryPage, SortsEveryTableOfMoreThanFiveRows) {
   for (const char* page : kPages) EXPECT_EQ(open(page, 1400).text(kNotSorted), "") << page;
 }
 
-/// Clicks a heading of the first table of a section of sweep.html, and returns that column's cells in their
+/// Clicks a heading of the first table of a section, and returns that column's cells in their
 /// new order.
 std::vector<std::string> clicked(Browser& b, const std::string& section, int heading, int column) {
   const std::string id = "#" + section + " ";
@@ -184,6 +184,63 @@ TEST_F(EveryPage, SortsTablesWithTwoRowsOfHeadings) {
   ASSERT_GT(shapes.size(), 5u);
   EXPECT_EQ(shapes.front(), "32 \u00d7 512");
   EXPECT_EQ(shapes.back(), "64 \u00d7 8,192") << "numbers in words count as numbers";
+}
+
+TEST_F(EveryPage, SortsHexadecimalNumbersByTheirValue) {
+  Browser& b = open("compare.html", 1400);
+  for (const int column : {4, 6, 7}) {  // logit, got, exact value
+    const std::string heading = "#worst thead th:nth-child(" + std::to_string(column + 1) + ") button";
+    b.click(heading);
+    const auto shown =
+        b.evaluate("[...document.querySelector('#worst table').tBodies].map(t => t.rows[0].cells[" +
+                   std::to_string(column) + "].firstChild.textContent)")
+            .get<std::vector<std::string>>();
+    ASSERT_GT(shown.size(), 5u);
+    std::vector<double> values;
+    for (const std::string& s : shown) values.push_back(std::stod(s.substr(s[0] == '[')));
+    EXPECT_LT(values.back(), values.front());
+    EXPECT_TRUE(std::is_sorted(values.rbegin(), values.rend())) << "column " << column;
+  }
+}
+
+TEST_F(EveryPage, SortsNumbersAmongWordsByTheirValue) {
+  Browser& b = open("sweep.html", 1400);
+  const auto sorted = [&](const std::vector<std::string>& words) {
+    b.evaluate(
+        "(words => [...document.querySelector('#tutorial table').tBodies[0].rows].forEach((r, i) => "
+        "{const c = r.cells[0]; c.removeAttribute('class'); c.textContent = words[i % words.length]}))(" +
+        test_browser::json(words).dump() + ")");
+    std::vector<std::string> all = clicked(b, "tutorial", 0, 0);
+    // Words sort upwards at the first click, and the other way at the next.
+    if (b.text("document.querySelector('#tutorial thead th').getAttribute('aria-sort')") == "descending")
+      std::reverse(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+  };
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(sorted({"1.5x", "1.285x", "12x", "1.06x"}), (Words{"1.06x", "1.285x", "1.5x", "12x"}));
+  EXPECT_EQ(sorted({"-1.5 %", "2 %", "-3 %", "\u22120.5 %"}),
+            (Words{"-3 %", "-1.5 %", "\u22120.5 %", "2 %"}));
+  EXPECT_EQ(sorted({"V 1,024, f16", "V 129, f32", "V 129, f16"}),
+            (Words{"V 129, f16", "V 129, f32", "V 1,024, f16"}));
+  EXPECT_EQ(sorted({"from 2e-05 on", "from 0.5 on", "from 1.5e-5 on"}),
+            (Words{"from 1.5e-5 on", "from 2e-05 on", "from 0.5 on"}));
+}
+
+TEST_F(EveryPage, SortsCellsThatHaveOnlySmallWords) {
+  Browser& b = open("selftest.html", 1400);
+  // Of most right kernels, the cell has no family: "V 129, f32" in small letters.
+  const std::string inputs =
+      "[...document.querySelector('#right table').tBodies[0].rows].map(r => r.cells[2].textContent)"
+      ".filter(t => t.startsWith('V '))";
+  b.click("#right thead th:nth-child(3) button");
+  const auto up = b.evaluate(inputs).get<std::vector<std::string>>();
+  ASSERT_GT(up.size(), 5u);
+  EXPECT_NE(up.front(), up.back());
+  EXPECT_TRUE(std::is_sorted(up.begin(), up.end()));
+  b.click("#right thead th:nth-child(3) button");
+  const auto down = b.evaluate(inputs).get<std::vector<std::string>>();
+  EXPECT_TRUE(std::is_sorted(down.rbegin(), down.rend()));
 }
 
 TEST_F(EveryPage, KeepsTheRowsOfACaseTogether) {
