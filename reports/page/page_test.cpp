@@ -2,6 +2,7 @@
 // The page on a synthetic run: balanced tags, no network, hostile strings, invalid numbers.
 #include "reports/page/page.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -194,19 +195,31 @@ TEST(Page, NumbersThatAreNoneBreakNoPicture) {
 TEST(Page, APeerStandsBesideTheKernelAtThePeersOwnShapes) {
   const ReportData data = synthetic(1, {"host"});
   InFolder in_folder;
-  const auto add = [&](const char* key, const char* role, std::int64_t V, double ulp) {
+  // Outputs are judged before and after the timing.
+  const auto add = [&](const char* key, const char* role, std::int64_t V, double ulp,
+                       std::int64_t rows_judged = 10) {
     SweepRecord r;
+    r.verified_elements = 2 * rows_judged * V;
     r.key = key, r.role = role, r.op = "softmax", r.dtype = "f32", r.backend = "host";
     r.family = "normal_1", r.V = V, r.rows = 10, r.max_ulp = ulp, r.status = "measured", r.verified = "pass";
-    if (key == std::string_view("best_peer/f32@host")) r.verified_reason = "8 of 10 rows judged";
+    // A sample is not said to be one if there is another reason, as here.
+    if (key == std::string_view("weak_peer/f32@host"))
+      r.verified = "not_judged", r.verified_reason = "bound too weak: the error is larger";
+    else if (rows_judged < 10)
+      r.verified_reason = fmt::format("{} of 10 rows judged", rows_judged);
     in_folder.sweep.push_back(r);
   };
   add("safe_block/f32@host", "variant", 1000, 3);
   add("safe_block/f32@host", "variant", 4000, 11);
   add("safe_block/f32@host", "variant", 90000, 50);
+  add("safe_block/f32@host", "variant", 5000, 60, 8);
   add("close_peer/f32@host", "peer", 1000, 4);
   add("far_peer/f32@host", "peer", 4000, 12);
-  add("best_peer/f32@host", "peer", 90000, 1);
+  add("best_peer/f32@host", "peer", 90000, 1, 8);
+  add("weak_peer/f32@host", "peer", 90000, 2, 8);
+  add("half_peer/f32@host", "peer", 90000, 2, 5);
+  add("whole_peer/f32@host", "peer", 5000, 2);
+  add("wrong_peer/f32@host", "peer", 90000, std::numeric_limits<double>::infinity(), 1);
   std::string index, own;
   for (const auto& [name, text] : render_pages(data, in_folder)) {
     if (name == "index.html") index = text;
@@ -214,7 +227,10 @@ TEST(Page, APeerStandsBesideTheKernelAtThePeersOwnShapes) {
   }
   EXPECT_NE(index.find(">3.00<small class=\"wrap\">close_peer 4.00</small>"), std::string::npos)
       << "not 11.0 or 50.0, which the best peer was not judged on";
-  EXPECT_EQ(index.find("best_peer"), std::string::npos) << "only some of its rows were judged";
+  for (const char* sampled : {"best_peer", "weak_peer", "half_peer"})
+    EXPECT_EQ(index.find(sampled), std::string::npos) << sampled << ": only some of its rows were judged";
+  EXPECT_EQ(index.find("whole_peer"), std::string::npos) << "only some rows of the kernel were judged there";
+  EXPECT_NE(index.find("wrong_peer inf"), std::string::npos) << "a wrong row is enough";
   EXPECT_NE(index.find("its most accurate peer"), std::string::npos);
   EXPECT_NE(own.find("data-v=\"12\">12.0<small>this kernel 11.0<br>1 shape</small></td>"), std::string::npos);
   EXPECT_EQ(page_of(data).find("most accurate peer"), std::string::npos) << "no peer, no word of one";

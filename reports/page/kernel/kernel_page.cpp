@@ -44,16 +44,28 @@ std::string rounded_share_cell(const KeyTally& k) {
 
 }  // namespace
 
+/// True if the error of a record is that of all its rows: each was judged, as often as the outputs were, or a
+/// wrong output was found. The reason does not tell: one of a sample is another if the sample was not judged.
+static bool of_every_row(const SweepRecord& r) {
+  if (!r.max_ulp) return false;
+  if (std::isinf(*r.max_ulp)) return true;
+  const std::optional<Op> op = parse_op(r.op);
+  if (!op) return false;
+  Problem p;
+  p.op = *op, p.rows = r.rows, p.V = r.V, p.k = r.k;
+  // Before and after the timing. A single sample is judged once.
+  const std::int64_t times = r.status == "once" ? 1 : 2;
+  return r.verified_elements >= times * r.rows * std::max<std::int64_t>(1, p.out_columns());
+}
+
 static Timed::Shape shape_of(const SweepRecord& r) { return {r.op, r.dtype, r.family, r.rows, r.V, r.k}; }
 
 Timed::Timed(const InFolder& in_folder) {
   for (const SweepRecord& r : in_folder.sweep) {
     const Name n = parts_of(r.key);
     if (r.role == "variant") of[{n.variant, r.dtype}].push_back(&r);
-    // On the inputs of a large output a peer is judged on a few rows, and a kernel on all: these can not be
-    // compared.
-    if (r.role != "peer" || !r.max_ulp || r.verified_reason.find(" rows judged") != std::string::npos)
-      continue;
+    // Of a large output only a few rows may be judged. Their error can not be compared with that of all rows.
+    if (r.role != "peer" || !of_every_row(r)) continue;
     double& largest = peers[{r.op, r.dtype}][n.variant].try_emplace(shape_of(r), 0).first->second;
     largest = std::max(largest, *r.max_ulp);
   }
@@ -80,7 +92,7 @@ std::optional<BesidePeer> beside_peer(const Context& c, const KeyInfo& key, cons
   BesidePeer both;
   for (const SweepRecord* r : timed->second) {
     const auto at = shapes->second.find(shape_of(*r));
-    if (r->key != key.key || !r->max_ulp || at == shapes->second.end()) continue;
+    if (r->key != key.key || !of_every_row(*r) || at == shapes->second.end()) continue;
     both.own = std::max(both.own, *r->max_ulp), both.peer = std::max(both.peer, at->second), ++both.shapes;
   }
   return both.shapes > 0 ? std::optional(both) : std::nullopt;
@@ -111,9 +123,9 @@ static std::string beside_peers(const Context& c) {
   }
   return "<h3>Beside its peers: max ULP on the timed rows</h3><p>The peer's figure, and below it that of "
          "this "
-         "kernel at the same shapes, for the same inputs. Only shapes count at which every row of the peer "
-         "was judged. "
-         "inf is a wrong output.</p>" +
+         "kernel at the same shapes, for the same inputs. Only shapes count at which every row of both was "
+         "judged, or "
+         "at which a row was seen to be wrong: inf is a wrong output.</p>" +
          scroll(table + "</tbody></table>");
 }
 

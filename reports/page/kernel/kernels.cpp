@@ -197,11 +197,10 @@ std::string variant_link(const Context& c, const std::string& variant) {
 constexpr const char* kPeersText =
     "<p><em>max ULP, timed rows</em> has the kernel's own error and, below it, that of its most accurate "
     "peer: at the same "
-    "shapes, for the same inputs, on the same rows. Shapes at which only some rows of the peer were judged "
-    "are left out. So "
-    "a larger figure is the kernel's own, most often that of a faster and less exact exponential; both are "
-    "right by "
-    "their bounds. It can not be compared with the error on ordinary rows, among which are harder ones.</p>";
+    "shapes, for the same inputs. Shapes at which only some rows of the kernel or of the peer were judged "
+    "are left out, but for wrong outputs (inf). So "
+    "a larger figure is the kernel's own, most often that of a faster and less exact exponential. "
+    "It can not be compared with the error on ordinary rows, among which are harder ones.</p>";
 
 constexpr const char* kGradientsText =
     "<p>A gradient is a difference that may cancel to almost nothing. So its error in ULP has no limit; its "
