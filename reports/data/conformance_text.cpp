@@ -126,6 +126,9 @@ std::string verdict_text(const std::string& key, const std::vector<Record>& reco
     if (f.first->nearest == Nearest::beyond_measured) out += fmt::format("   {}\n", f.first->behaves_like);
     if (offers_class(f))
       out += fmt::format("   the nearest class for this case: {}\n", f.first->behaves_like);
+    if (!f.declares.empty())
+      out += fmt::format(
+          "   if no row is ever longer, say so, and it is judged within that: --declare '{}'\n", f.declares);
     if (!f.calls_reproduce.empty()) out += fmt::format("   {}\n", f.calls_reproduce);
     out += fmt::format("   {}\n", f.first->reproduce);
   }

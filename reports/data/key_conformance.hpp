@@ -29,7 +29,8 @@ struct KeyConformance {
     std::string group, checks, where, also, likely, detail;
     bool vague = false;  // as in conformance::Finding
     std::int64_t failed = 0, of = 0;
-    std::string nearest;  // the class as which the first case would pass, if that may be why
+    std::string nearest;   // the class as which the first case would pass, if that may be why
+    std::string declares;  // conformance::Finding::declares
     std::string calls_reproduce, reproduce;  // calls_reproduce: "" if the first case fails alone
   };
   struct FailingCase {

@@ -76,6 +76,9 @@ std::string findings_list(const std::string& key, const KeyConformance& of, std:
     if (!f.vague) out += likely;
     out += fmt::format(".<br>{}", escape(shorten(f.detail, 400)));
     if (!f.nearest.empty()) out += "<br>The nearest class: " + escape(f.nearest);
+    if (!f.declares.empty())
+      out += "<br>If no row is ever longer, say so, and it is judged within that: <code>--declare '" +
+             escape(f.declares) + "'</code>";
     if (!f.calls_reproduce.empty()) out += "<br>" + command(f.calls_reproduce);
     out += "<br>" + command(f.reproduce) + "</li>";
   }

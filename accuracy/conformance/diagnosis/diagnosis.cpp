@@ -242,6 +242,13 @@ std::vector<Finding> diagnose(const std::vector<Record>& records) {
   if (refused) out.push_back(std::move(*refused));
   fold_into_race(out);
   name_state(out);
+  // What was measured comes before what no exact rule suggests. A wrong sum leaves the outputs of a row as
+  // they should be to one another.
+  if (const std::string narrow = cause_of_narrow_sum(records); !narrow.empty())
+    for (Finding& f : out)
+      if (f.vague && f.lost_terms.empty() && of_numbers(f.first) &&
+          !f.failed_checks.contains(Check::coherence))
+        f.likely = narrow;
   const std::vector<Finding> all = out;
   std::stable_sort(out.begin(), out.end(), [&](const Finding& a, const Finding& b) {
     const auto rank = [&](const Finding& f) {

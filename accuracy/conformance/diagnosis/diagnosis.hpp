@@ -35,6 +35,8 @@ struct Finding {
   std::string likely;            // "the tail of a vectorised loop"; empty if the pattern suggests no cause
   /// The cause that rows of equal logits tell by their sum (lost_terms.hpp); empty if they tell none.
   std::string lost_terms;
+  /// For rows beyond a length that all fail: what its author may declare if that is its limit. Else empty.
+  std::string declares;
   const Record* first = nullptr;  // the smallest of them
   std::string detail;             // of the first: "row 3, column 511: got 0, exact 1.7e-3"
   /// If the first case passes when run alone: the command that still repeats the failure.

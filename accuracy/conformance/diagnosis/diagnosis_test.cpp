@@ -78,6 +78,7 @@ TEST(Diagnosis, NamesTheRuleOfRowLengths) {
     ASSERT_EQ(found.size(), 1u) << e.where;
     EXPECT_EQ(found[0].where, e.where);
     EXPECT_EQ(found[0].likely, e.likely) << e.where;
+    EXPECT_EQ(found[0].declares, std::string(e.where).starts_with("every V from 1025") ? "max_V=1024" : "");
     EXPECT_EQ(found[0].checks, "element");
     EXPECT_EQ(found[0].detail, "row 0, column 2: got 0, exact 1.7e-3");
     EXPECT_GE(found[0].of, 4800);

@@ -125,6 +125,8 @@ Finding finding_of(Cases bad, const Cases& good, const Rule& rule, std::string l
     f.where = fmt::format("seen in rows of V = {} to {}", f.cases.front()->V, f.cases.back()->V);
   }
   f.likely = likely_cause(f, rule);
+  if (rule.pattern == Pattern::V_from && rule.exact() && rule.with == Pattern::everything && rule.number > 2)
+    f.declares = fmt::format("max_V={}", rule.number - 1);
   // If another cause is known, no class is offered. Exception: a policy for special values can be declared.
   const bool policy = symptom_of(*f.first) == Symptom::special && f.lost_terms.empty();
   f.may_be_arithmetic =

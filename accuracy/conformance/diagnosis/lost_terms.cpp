@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include "reference/formats.hpp"
 #include "reference/problem.hpp"
@@ -110,6 +111,19 @@ std::string cause_of_lost_terms(const Cases& bad, const Cases& good) {
       "the sum of every row has {} too many, as if {} added twice: the exps of V equal logits add "
       "up to V + {}",
       n == 1 ? "one term" : fmt::format("{} terms", n), n == 1 ? "a column were" : "columns were", n);
+}
+
+std::string cause_of_narrow_sum(const std::vector<Record>& records) {
+  constexpr std::string_view kProbe = "accumulator: sum ";
+  for (const Record& r : records)
+    for (const std::string& e : r.evidence) {
+      if (!e.starts_with(kProbe) || e.find("the claim is refuted") == e.npos) continue;
+      const std::size_t type_end = e.find(';'), fact = type_end + 2, end = e.find(';', fact);
+      const auto type = parse_dtype(e.substr(kProbe.size(), type_end - kProbe.size()));
+      if (type_end == e.npos || end == e.npos || !type || *type == Dtype::f32) continue;
+      return fmt::format("the sum is kept in {}: {}", name(*type), e.substr(fact, end - fact));
+    }
+  return {};
 }
 
 }  // namespace assay::conformance

@@ -14,4 +14,8 @@ namespace assay::conformance {
 /// number that depends on the length is told by a rule about V.
 std::string cause_of_lost_terms(const Cases& bad, const Cases& good);
 
+/// "the sum is kept in f16: d = 2048 for 2049 equal logits", if the probe of the accumulator has refuted the
+/// sum that was claimed, or that is taken for granted. Else empty.
+std::string cause_of_narrow_sum(const std::vector<Record>& records);
+
 }  // namespace assay::conformance

@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
+#include "accuracy/verdict/behaves_like.hpp"
 #include "reference/problem.hpp"
 
 namespace assay::conformance {
@@ -179,6 +180,26 @@ TEST(LostTerms, WhatIsNoMatterOfNumbersStaysAFindingOfItsOwn) {
   EXPECT_EQ(found[1].likely.find("equal logits"), std::string::npos) << found[1].likely;
   EXPECT_TRUE(found[1].lost_terms.empty());
   EXPECT_TRUE(found[1].exact);
+}
+
+TEST(LostTerms, ASumThatAProbeMeasuredComesBeforeAGuess) {
+  // Rows fail here and there, as they do where the sum is rounded to f16.
+  std::vector<Record> records =
+      records_of({.d = [](std::int64_t V) { return as_double(V) * 1.0005; }, .bound = 1});
+  const std::string before = diagnose(records).at(0).likely;
+  Record probe;
+  probe.group = "families", probe.family = kProbeFamily, probe.V = 131071, probe.rows = 1;
+  probe.status = Status::pass;
+  probe.evidence = {
+      "accumulator: sum f16; d = 2048 for 2049 equal logits; the claim is refuted 5 times of 12"};
+  records.push_back(probe);
+  EXPECT_EQ(diagnose(records).at(0).likely, "the sum is kept in f16: d = 2048 for 2049 equal logits");
+  records.back().evidence = {
+      "accumulator: sum f32; d = 2049 for 2049 equal logits; the claim is not refuted"};
+  EXPECT_EQ(diagnose(records).at(0).likely, before);
+  records.back().evidence = {
+      "accumulator: sum f16; d = 2048 for 2049 equal logits; the claim is not refuted"};
+  EXPECT_EQ(diagnose(records).at(0).likely, before);
 }
 
 }  // namespace
