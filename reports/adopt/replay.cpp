@@ -9,16 +9,12 @@
 #include <set>
 
 namespace assay {
-namespace {
-
 std::string figure_text(const std::optional<double>& v) { return v ? fmt::format("{}", *v) : "none"; }
 
 bool same_figure(const std::optional<double>& a, const std::optional<double>& b) {
   if (!a || !b) return a.has_value() == b.has_value();
   return *a == *b || (std::isnan(*a) && std::isnan(*b));
 }
-
-}  // namespace
 
 std::string differing_file(const std::vector<CertifiedFile>& then, const std::vector<CertifiedFile>& now,
                            bool rebuilt) {

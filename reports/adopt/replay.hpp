@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,14 @@ std::string differing_file(const std::vector<CertifiedFile>& then, const std::ve
 std::vector<const CertifiedCase*> sample_of(const std::vector<CertifiedCase>& cases, std::size_t count,
                                             std::uint64_t seed);
 
-/// What must agree. bits: every figure. verdicts: status, failed check and the number of judged rows; the bounds
-/// of the verdict are all that limits a figure on another machine.
+/// What must agree. bits: every figure. verdicts: status, failed check and the number of judged rows; the
+/// bounds of the verdict are all that limits a figure on another machine.
 enum class Agreement { bits, verdicts };
+
+/// The figure in words; "none" if there is none.
+std::string figure_text(const std::optional<double>& v);
+/// Every bit is equal; NaN is equal to NaN.
+bool same_figure(const std::optional<double>& a, const std::optional<double>& b);
 
 /// Empty, or how the case that ran again differs: "max_ulp was 1.25, and is 1.5".
 std::string difference(const CertifiedCase& then, const Record& now, Agreement how);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay adopt and assay verify as they are called: what passes, what fails and by which check, and every way
 // in which a certificate stops being true.
+#include "reports/cli/adopt/adopt_test.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "accuracy/verdict/behaves_like.hpp"
@@ -16,7 +17,6 @@
 #include "reports/adopt/certificate.hpp"
 #include "reports/adopt/sha256.hpp"
 #include "reports/cli/adopt/steps.hpp"
-#include "reports/cli/command_test.hpp"
 #include "reports/data/compare.hpp"
 #include "reports/data/files.hpp"
 
@@ -25,48 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using command_test::Outcome;
-using command_test::words_of;
-
-class Adopt : public testing::Test {
- protected:
-  std::string at(const std::string& name) const { return (own_.path() / name).string(); }
-  std::string certificate() const { return at("out/certificate.json"); }
-  nlohmann::json json() const { return nlohmann::json::parse(read_file(certificate())); }
-
-  /// Calls `assay adopt LINE` with --quick and few cases; other words may narrow or widen it.
-  Outcome adopt(const std::string& line) const {
-    std::vector<std::string> words = words_of("adopt " + line + " --quick --evaluations 64 --threads 1");
-    words.insert(words.end(), {"--out", at("out")});
-    return command_test::call_words(words);
-  }
-  Outcome verify(const std::string& more = "", const std::string& file = "") const {
-    std::vector<std::string> words = {"verify", file.empty() ? certificate() : file, "--out", at("verify")};
-    for (std::string& w : words_of(more)) words.push_back(std::move(w));
-    return command_test::call_words(words);
-  }
-  /// Changes the certificate and gives it the hash of its new contents, as somebody would who wants to
-  /// deceive.
-  std::string forged(const std::function<void(nlohmann::json&)>& change) const {
-    nlohmann::json j = json();
-    change(j);
-    j["sha256"] = hash_of_members(j);
-    std::ofstream(at("forged.json")) << j.dump(1);
-    return at("forged.json");
-  }
-  static nlohmann::json step(const nlohmann::json& j, const std::string& name) {
-    for (const auto& s : j["steps"])
-      if (s["name"] == name) return s;
-    return {};
-  }
-  /// Copies a shared object, which the test may change.
-  std::string plugin() const {
-    const fs::path from = std::string(ASSAY_FIXTURES) + "/fixture_declared.so";
-    if (!fs::exists(from)) return "";
-    fs::copy_file(from, at("mine.so"), fs::copy_options::overwrite_existing);
-    return at("mine.so");
-  }
-  TestFolder own_;
-};
+using Adopt = command_test::AdoptTest;
 
 TEST_F(Adopt, ARightKernelGetsACertificateThatVerifies) {
   const Outcome o = adopt("safe_block/f32@host --only shapes --only batch");

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,9 +18,10 @@
 #include "reference/k_range.hpp"
 #include "reference/parallel.hpp"
 #include "reports/adopt/certificate.hpp"
-#include "reports/adopt/conclude.hpp"
+#include "reports/adopt/consistent.hpp"
 #include "reports/adopt/replay.hpp"
 #include "reports/cli/adopt/judged_files.hpp"
+#include "reports/cli/adopt/where_now.hpp"
 #include "reports/cli/check/run_check.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
@@ -53,7 +55,8 @@ struct Replayed {
 
 /// What a verification finds.
 struct Verification {
-  std::vector<std::string> differences;  // of files, of the certificate itself, of kernels
+  std::vector<std::string> differences;   // of files, of the certificate itself, of kernels
+  std::vector<std::string> not_compared;  // data of steps that do not lie beside the certificate
   std::vector<Replayed> cases;
   std::vector<Record> records;
   bool bits = false;  // the figures of at least one kernel were compared bit for bit
@@ -77,21 +80,15 @@ bool same_binary(const std::vector<CertifiedFile>& then, const std::vector<Certi
          differing_file(then, now, false).empty();
 }
 
-/// What a certificate says twice must agree, whoever wrote it.
-void check_itself(const Certificate& c, const std::string& text, Verification& v) {
+/// What a certificate says twice must agree, whoever wrote it; and what it says and what its steps wrote.
+void check_itself(const Certificate& c, const std::string& text, const std::filesystem::path& file,
+                  Verification& v) {
   if (std::string changed = changed_since(text); !changed.empty())
     v.differences.push_back(std::move(changed));
-  Certificate again = c;
-  again.not_proved.clear();
-  conclude(again, c.exit_status == kPassed);
-  if (again.verdict != c.verdict || again.exit_status != c.exit_status)
-    v.differences.push_back(fmt::format("its verdict is {} (exit status {}), and its steps make {} ({})",
-                                        c.verdict, c.exit_status, again.verdict, again.exit_status));
-  if (c.verdict == "PASS")
-    for (const CertifiedCase& one : c.cases)
-      if (one.status != name(Status::pass))
-        v.differences.push_back(
-            fmt::format("its verdict is PASS, and a case of it is {}: {}", one.status, one.reproduce));
+  for (std::string& one : contradictions(c)) v.differences.push_back(std::move(one));
+  ComparedData data = compare_data(c, file.parent_path());
+  for (std::string& one : data.differences) v.differences.push_back(std::move(one));
+  v.not_compared = std::move(data.not_compared);
 }
 
 /// Throws InputError if no problem is like this: somebody has written the case, or another version has.
@@ -236,6 +233,11 @@ VerdictDocument document_of_verification(const Verification& v, const Certificat
   for (const std::string& text : v.differences)
     d.cases.push_back(
         {.suite = "certificate", .name = text, .outcome = CaseOutcome::failed, .bad = 1, .message = text});
+  for (const std::string& text : v.not_compared)
+    d.cases.push_back({.suite = "certificate",
+                       .name = text,
+                       .outcome = CaseOutcome::skipped,
+                       .message = "not compared: " + text});
   for (const Replayed& r : v.cases) {
     VerdictCase one{.suite = r.then->key,
                     .name = r.then->reproduce,
@@ -252,19 +254,18 @@ void print_verification(const VerdictDocument& d, const Verification& v, const s
   for (std::size_t i = 1; i < v.differences.size(); ++i) text += "  " + v.differences[i] + "\n";
   for (const Replayed& r : v.cases)
     if (!r.difference.empty()) text += fmt::format("  {}\n    {}\n", r.difference, r.then->reproduce);
+  for (const std::string& one : v.not_compared) text += "  not compared: " + one + "\n";
   print_verdict(text);
 }
 
-int run_verify_command(const VerifyArguments& o) {
-  VerdictOutput answer(o.answer);
-  choose_device(o.device);
-  const auto begin = std::chrono::steady_clock::now();
-  const std::string text = read_file(o.certificate);
-  Certificate c = certificate_from_text(text, o.certificate);
-  const OutFolder out(o.out);
-  if (!o.kernel.empty()) c.target.word = o.kernel;
-  Verification v;
-  check_itself(c, text, v);
+/// The difference of a file, and what to do about it.
+std::string changed_file(std::string differs, const Certificate& c) {
+  return differs.empty() ? differs : differs + "; adopt it again: " + c.command;
+}
+
+/// Compares the kernel's files and, if they are the same ones, replays cases. False, after words about it, if
+/// the kernel cannot run on this machine.
+bool compare_kernels(const Certificate& c, const VerifyArguments& o, Verification& v) {
   // The file that the word names, before anything of it is loaded or compiled.
   std::vector<CertifiedFile> named = named_file(c.target.word), certified;
   for (const CertifiedFile& f : c.files)
@@ -282,18 +283,34 @@ int run_verify_command(const VerifyArguments& o) {
     for (const Target& t : targets)
       if (const std::string why = cannot_launch(t.variant); !why.empty()) {
         say("assay: {}: {}\n", t.variant.key(), why);
-        return kEnvironment;
+        return false;
       }
     if (differs.empty() && !targets.empty()) {
       const std::unique_ptr<DeviceLock> lock = lock_device(targets);
       replay_cases(c, o, targets, same_binary(c.files, now) && same_cpu(c), v);
     }
   }
-  if (!differs.empty()) v.differences.insert(v.differences.begin(), std::move(differs));
+  if (!differs.empty()) v.differences.insert(v.differences.begin(), changed_file(std::move(differs), c));
+  return true;
+}
+
+int run_verify_command(const VerifyArguments& o) {
+  VerdictOutput answer(o.answer);
+  choose_device(o.device);
+  const auto begin = std::chrono::steady_clock::now();
+  const std::filesystem::path file = certificate_file(o.certificate);
+  const std::string text = read_file(file);
+  Certificate c = certificate_from_text(text, file.string());
+  const OutFolder out(o.out);
+  Verification v;
+  check_itself(c, text, file, v);
+  c.target.word = o.kernel.empty() ? word_now(c, file) : o.kernel;
+  // A certificate that is wrong on paper is wrong on any machine.
+  if (!compare_kernels(c, o, v) && v.differences.empty()) return kEnvironment;
   const VerdictDocument d = document_of_verification(
       v, c, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   write_files({{out / "records.jsonl", lines_of(v.records, d.environment)}});
-  print_verification(d, v, o.certificate);
+  print_verification(d, v, file.string());
   return answer.give(d, out.path(), {"records.jsonl"});
 }
 
@@ -303,7 +320,8 @@ void add_verify_command(CLI::App& app, int& status) {
   auto o = std::make_shared<VerifyArguments>();
   CLI::App* c =
       app.add_subcommand("verify", "is a certificate of assay adopt still true? replays a part of it");
-  c->add_option("certificate", o->certificate, "the certificate.json that assay adopt wrote")->required();
+  c->add_option("certificate", o->certificate, "the certificate.json that assay adopt wrote, or its folder")
+      ->required();
   c->add_option("kernel", o->kernel,
                 "where the kernel is now: a key, PLUGIN.so, FILE.cu, FILE.py:FUNCTION (as certified)");
   add_whole(*c, "--cases", o->cases, "how many cases to replay (20); the worst ones always are",
