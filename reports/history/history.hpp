@@ -46,6 +46,8 @@ struct HistoryChanges {
 /// leaves out.
 HistoryChanges last_changes(const std::vector<HistoryRun>& runs);
 
-std::string render_history_page(const std::vector<HistoryRun>& runs);
+/// `left_out`: folders that could not be read, each with the reason.
+std::string render_history_page(const std::vector<HistoryRun>& runs,
+                                const std::vector<std::string>& left_out = {});
 
 }  // namespace assay

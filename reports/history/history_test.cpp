@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -127,6 +129,26 @@ TEST(History, CommandDrawsAPanelForEachKernel) {
             static_cast<int>(2 * (test_data::kVariants.size() - 1)));
   EXPECT_EQ(command_test::call("assay history /nowhere").status, kBadCall);
   EXPECT_EQ(command_test::call("assay history " + folder.string()).status, kBadCall);
+  // What can not be read is left out and named; the others are drawn.
+  fs::create_directories(folder / "empty");
+  fs::create_directories(folder / "torn");
+  std::ofstream(folder / "torn" / "records.jsonl") << "{\"key\": \"a/f32";
+  const auto all = [&](const std::string& names) {
+    std::string line = "assay history --out " + (folder / "h").string();
+    for (const std::string& name : command_test::words_of(names)) line += " " + (folder / name).string();
+    return command_test::call(line);
+  };
+  const command_test::Outcome some = all("old empty torn new nowhere");
+  EXPECT_EQ(some.status, kPassed) << some.err;
+  EXPECT_EQ(std::count(some.err.begin(), some.err.end(), '\n'), 3) << some.err;
+  const std::string drawn = read_file(folder / "h" / "history.html");
+  EXPECT_NE(drawn.find("<b>WORSE</b>"), std::string::npos);
+  EXPECT_NE(drawn.find("3 more could not be read"), std::string::npos);
+  for (const char* name : {"empty", "torn", "nowhere"}) {
+    EXPECT_NE(some.err.find("assay: left out: " + (folder / name).string()), std::string::npos) << some.err;
+    EXPECT_NE(drawn.find("<li>" + (folder / name).string()), std::string::npos) << name;
+  }
+  EXPECT_EQ(all("empty torn nowhere").status, kBadCall);
   fs::remove_all(folder);
 }
 

@@ -85,17 +85,21 @@ std::string drawn(const std::vector<HistoryRun>& runs, const DrawnFigure& f) {
     y = {std::pow(10, std::floor(std::log10(std::max(least, 1e-9)))),
          std::pow(10, std::ceil(std::log10(most) + 1e-9)), true, f.axis};
   const Axis x{1, std::max(2.0, static_cast<double>(runs.size())), false, "run", true};
+  std::size_t letters = 0;
+  for (const auto& [where, lines] : panels)
+    for (const auto& [dtype, points] : lines) letters = std::max(letters, dtype.size());
   std::string out = "<div class=\"panels\">";
   for (const auto& [where, lines] : panels) {
     Plot plot(x, y, fmt::format("{}: {} over runs", where.first, f.axis));
-    std::vector<Plot::Label> labels;
+    std::vector<Plot::Label> ends;
+    plot.leave_room_at_right(letters);
     for (const auto& [dtype, points] : lines) {
       const std::string css = page::dtype_class(dtype);
       plot.line(points, "ln " + css);
       plot.points(points, page::dtype_marker(dtype), css);
-      labels.push_back({points.back().x, points.back().y, dtype});
+      ends.push_back({points.back().x, points.back().y, dtype});
     }
-    plot.labels(labels);
+    plot.names_of_ends(ends);
     out += fmt::format("<figure><figcaption>{} <small>@{}</small></figcaption>{}</figure>",
                        escape(where.first), escape(where.second), plot.str());
   }
@@ -124,7 +128,8 @@ std::string values_table(const std::vector<HistoryRun>& runs, const DrawnFigure&
 
 }  // namespace
 
-std::string render_history_page(const std::vector<HistoryRun>& runs) {
+std::string render_history_page(const std::vector<HistoryRun>& runs,
+                                const std::vector<std::string>& left_out) {
   const auto [changes, compared] = last_changes(runs);
   const auto worse =
       std::count_if(changes.begin(), changes.end(), [](const HistoryChange& c) { return c.worse; });
@@ -141,15 +146,20 @@ std::string render_history_page(const std::vector<HistoryRun>& runs) {
   else
     f.sentence = fmt::format("In the last of {} reports {} of {} figures are worse than before.", runs.size(),
                              worse, grouped(compared));
+  if (!left_out.empty())
+    f.sentence += fmt::format(" {} more could not be read: see The reports.", left_out.size());
   f.about =
       "Runs are numbered in the order of the command line. Compare speeds only between runs on one machine, "
-      "and "
-      "errors only between quick runs or between whole ones.";
+      "and errors only between quick runs or between whole ones.";
   f.sections = {{"last", "What changed last", changes_table(changes)}};
   for (const DrawnFigure& figure : kDrawnFigures)
     if (std::string html = drawn(runs, figure); !html.empty())
       f.sections.push_back({figure.id, figure.title, html + values_table(runs, figure)});
-  f.sections.push_back({"runs", "The reports", runs_table(runs)});
+  std::string reports = runs_table(runs);
+  if (!left_out.empty()) reports += "<p>Left out, because they could not be read:</p><ul>";
+  for (const std::string& why : left_out) reports += "<li>" + escape(why) + "</li>";
+  if (!left_out.empty()) reports += "</ul>";
+  f.sections.push_back({"runs", "The reports", std::move(reports)});
   return page::framed(f);
 }
 

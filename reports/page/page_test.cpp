@@ -262,5 +262,35 @@ TEST(Svg, LabelsAreWrittenWhereThereIsRoom) {
   EXPECT_EQ(occurrences(crowded.str(), ">same<"), 4) << "right, left, above, below, and no fifth over them";
 }
 
+/// Names of lines stand right of everything that is drawn, none over another, also where lines end at one
+/// point.
+TEST(Svg, NamesOfEndsAreApartAndBesideTheLines) {
+  const auto y_of = [](const std::string& svg, const std::string& name) {
+    const std::size_t end = svg.find(">" + name + "<"), at = svg.rfind(" y=\"", end);
+    return end == svg.npos ? std::nan("") : std::stod(svg.substr(at + 4));
+  };
+  for (const double where : {0.0, 0.5, 1.0}) {
+    Plot p({1, 2, false, ""}, {0, 1, false, ""}, "x");
+    p.leave_room_at_right(4);
+    const std::vector<Plot::Point> line = {{1, where, ""}, {2, where, ""}};
+    std::vector<Plot::Label> ends;
+    for (const char* name : {"bf16", "f16", "f32"}) {
+      p.line(line, "ln");
+      ends.push_back({2, where, name});
+    }
+    ends.push_back({1, where, "gone"});  // a line that the last run does not have
+    p.names_of_ends(ends);
+    const std::string svg = p.str();
+    const double at[] = {y_of(svg, "bf16"), y_of(svg, "f16"), y_of(svg, "f32"), y_of(svg, "gone")};
+    for (int i = 0; i < 3; ++i) EXPECT_GE(at[i + 1] - at[i], 9.9) << svg;
+    EXPECT_GE(at[0], 10) << svg;
+    EXPECT_LE(at[3], 200 - 34) << svg;
+    // The line ends left of where its name begins.
+    const std::size_t text = svg.find(">bf16<"), x = svg.rfind("<text x=\"", text);
+    const std::size_t end = svg.find('L', svg.find("class=\"ln\""));
+    EXPECT_LT(std::stod(svg.substr(end + 1)) + 3, std::stod(svg.substr(x + 9))) << svg;
+  }
+}
+
 }  // namespace
 }  // namespace assay

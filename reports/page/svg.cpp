@@ -14,6 +14,7 @@ namespace assay {
 namespace {
 
 constexpr double kRight = 8, kTop = 8, kBottom = 34;
+constexpr double kChar = 5.3, kHigh = 10;  // of a letter: a little more than the font needs
 
 /// A narrow screen shows a wide plot smaller and its text larger (sweep.css), so the text gets more room.
 double left_margin(double width) { return width > 400 ? 46 : 38; }
@@ -106,9 +107,10 @@ Plot::Plot(Axis x, Axis y, std::string_view name, double width, double height)
       width_(width),
       height_(height),
       left_(left_margin(width)),
+      right_(kRight),
       name_(name) {}
 
-double Plot::px(double x) const { return left_ + scale(x_, x) * (width_ - left_ - kRight); }
+double Plot::px(double x) const { return left_ + scale(x_, x) * (width_ - left_ - right_); }
 double Plot::py(double y) const { return height_ - kBottom - scale(y_, y) * (height_ - kTop - kBottom); }
 
 void Plot::line(std::span<const Point> points, std::string_view css) {
@@ -172,7 +174,7 @@ void Plot::vertical(double x, std::string_view css) {
 
 void Plot::horizontal(double y, std::string_view css) {
   if (y >= y_.lo && y <= y_.hi)
-    body_ += fmt::format("<path class=\"{}\" d=\"M{} {:.1f}H{}\"/>", css, left_, py(y), width_ - kRight);
+    body_ += fmt::format("<path class=\"{}\" d=\"M{} {:.1f}H{}\"/>", css, left_, py(y), width_ - right_);
 }
 
 void Plot::labels(std::span<const Label> labels) {
@@ -182,7 +184,7 @@ void Plot::labels(std::span<const Label> labels) {
       return left < o.right && o.left < right && top < o.bottom && o.top < bottom;
     }
   };
-  constexpr double kChar = 5.3, kHigh = 10, kGap = 6;  // a little more than the font needs
+  constexpr double kGap = 6;
   std::vector<Box> taken;
   for (const Label& l : labels)
     if (!std::isnan(l.x) && !std::isnan(l.y))
@@ -206,8 +208,37 @@ void Plot::labels(std::span<const Label> labels) {
   }
 }
 
+void Plot::leave_room_at_right(std::size_t letters) {
+  right_ = kRight + 6 + kChar * static_cast<double>(letters);
+}
+
+void Plot::names_of_ends(std::span<const Label> ends) {
+  struct Name {
+    double x, y, at;
+    const std::string* text;
+  };
+  std::vector<Name> names;
+  for (const Label& l : ends)
+    if (!std::isnan(l.x) && !std::isnan(l.y)) names.push_back({px(l.x), py(l.y), py(l.y), &l.text});
+  std::stable_sort(names.begin(), names.end(), [](const Name& a, const Name& b) { return a.y < b.y; });
+  // Down the room from its top, then up again from its bottom.
+  double next = kTop + kHigh / 2;
+  for (Name& n : names) n.at = std::max(n.at, next), next = n.at + kHigh;
+  next = height_ - kBottom - kHigh / 2;
+  for (std::size_t i = names.size(); i-- > 0; next = names[i].at - kHigh)
+    names[i].at = std::min(names[i].at, next);
+  const double left = width_ - right_ + 7;
+  for (const Name& n : names) {
+    if (std::abs(n.at - n.y) > 1 || n.x < width_ - right_ - 1)
+      body_ +=
+          fmt::format("<path class=\"lead\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/>", n.x, n.y, left - 2, n.at);
+    body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", left, n.at + kHigh / 2 - 1.5,
+                         escape(*n.text));
+  }
+}
+
 std::string Plot::frame() const {
-  const double bottom = height_ - kBottom, right = width_ - kRight;
+  const double bottom = height_ - kBottom, right = width_ - right_;
   std::string grid, text;
   for (const Tick& t : ticks(x_)) {
     grid += fmt::format("M{:.1f} {}V{}", px(t.at), kTop, bottom);

@@ -44,6 +44,11 @@ class Plot {
   void horizontal(double y, std::string_view css);
   /// Writes each name beside its point, unless it would hide a point or another name.
   void labels(std::span<const Label> labels);
+  /// Leaves room for names of so many letters at the right of everything that is drawn; called before that.
+  void leave_room_at_right(std::size_t letters);
+  /// Writes the name of each line into that room, at the height of its end and no closer to the next name
+  /// than its letters are high. A thin line leads to a name that is not beside its end.
+  void names_of_ends(std::span<const Label> ends);
 
   std::string str() const;
 
@@ -53,7 +58,7 @@ class Plot {
   std::string frame() const;
 
   Axis x_, y_;
-  double width_, height_, left_;
+  double width_, height_, left_, right_;
   std::string name_, body_;
 };
 

@@ -11,6 +11,7 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/files.hpp"
+#include "reports/data/say.hpp"
 #include "reports/page/folder/links.hpp"
 #include "reports/runs/folder.hpp"
 #include "reports/sweep_page/write_page.hpp"
@@ -40,10 +41,17 @@ HistoryRun read_run(const std::string& name, int threads) {
 
 int run_history_command(const HistoryArguments& o) {
   std::vector<HistoryRun> runs;
-  for (const std::string& name : o.folders) runs.push_back(read_run(name, o.threads));
+  std::vector<std::string> left_out;
+  for (const std::string& name : o.folders) try {
+      runs.push_back(read_run(name, o.threads));
+    } catch (const InputError& e) {
+      left_out.emplace_back(e.what());
+    }
+  if (runs.empty()) throw InputError(left_out.front());
+  for (const std::string& why : left_out) say("assay: left out: {}\n", why);
   const fs::path out = o.out;
   prepare_folder(out);
-  write_files({{out / "history.html", render_history_page(runs)}});
+  write_files({{out / "history.html", render_history_page(runs, left_out)}});
   link_pages(out);
   for (const HistoryChange& c : last_changes(runs).changes)
     fmt::print("{}: {}: {}: {:.4g} -> {:.4g}\n", c.worse ? "worse" : "better", c.key, c.figure, c.before,
