@@ -188,6 +188,7 @@ void KeyTally::take_accuracy(const Record& r) {
   // If arithmetic is too coarse for a verdict, its errors are known nevertheless.
   if (was_judged(r) || r.max_ulp) take_figures(r);
   if (!was_judged(r)) return;
+  if (const auto e = excess_ratio(r)) family.excess.take(*e, r);
   if (r.max_bound_ratio) family.bound.take(*r.max_bound_ratio, r);
   if (r.max_ulp) family.ulp.take(*r.max_ulp, r);
   if (r.V >= 1) {

@@ -102,7 +102,7 @@ struct CheckExtreme {
 /// The records of one key on one family.
 struct FamilyTally {
   std::int64_t records = 0, passed = 0;  // without not_run ones
-  Extreme bound, ulp;
+  Extreme excess, bound, ulp;            // excess: the largest excess_ratio
   /// What came back for special rows, without counts: "NaN, 0".
   std::set<std::pair<Status, std::string>> said;
 };
