@@ -184,6 +184,14 @@ TEST(Isolation, AWorkerThatGetsNoProcessorIsNotHung) {
   EXPECT_LT(own, 0.65);
 }
 
+TEST(Isolation, AShorterWaitAfterAHangIsSaid) {
+  ASSAY_NEEDS_FIXTURES();
+  const Variant v = kernel("run_for_ever", {.timeout_seconds = 1.2});
+  Trial t(2, 33);
+  EXPECT_EQ(t.run(v).fault, "nothing came back within 1.2 s");
+  EXPECT_EQ(t.run(v).fault, "nothing came back within 1 s (it hung before, so it gets less than --timeout)");
+}
+
 TEST(Isolation, MorePatienceIsMoreTime) {
   ASSAY_NEEDS_FIXTURES();
   const Variant v = kernel("run_for_ever", {.timeout_seconds = 0.2});

@@ -260,9 +260,13 @@ Process::Patience Supervisor::waiting() {
 void Supervisor::lose(Process::Heard heard) {
   Failure f;
   const auto [allowed, at_most, share] = waiting();
+  const char* const shortened = hung_ && allowed < times_ * options_.timeout_seconds
+                                    ? " (it hung before, so it gets less than --timeout)"
+                                    : "";
   switch (heard) {
     case Process::Heard::late:
-      f = {fmt::format("nothing came back within {:.3g} s", allowed), Ended::hung, FaultKind::no_answer};
+      f = {fmt::format("nothing came back within {:.3g} s{}", allowed, shortened), Ended::hung,
+           FaultKind::no_answer};
       hung_ = true;
       break;
     case Process::Heard::suspended:

@@ -193,9 +193,6 @@ std::vector<std::string> variants(const std::vector<const KeyTally*>& keys) {
 std::string verdict_reason(const Digest& d) {
   const Counts c = count(d);
   if (c.executed == 0) return "no case was executed, so nothing was shown";
-  if (c.executed < c.planned)
-    return fmt::format("{} of {} planned cases did not run", grouped(c.planned - c.executed),
-                       grouped(c.planned));
   std::vector<std::string> parts;
   const auto part = [&](std::int64_t n, const char* what) {
     if (n > 0) parts.push_back(fmt::format("{} {}", grouped(n), what));
@@ -204,6 +201,13 @@ std::string verdict_reason(const Digest& d) {
   part(c.hung, "hung");
   part(c.fail, "failed a check");
   part(c.inconclusive, "stayed undecided");
+  if (const std::int64_t lost = c.planned - c.executed; lost > 0) {
+    if (parts.empty())
+      return fmt::format("{} of {} planned cases did not run", grouped(lost), grouped(c.planned));
+    // Why they did not run comes first: after a few hangs or crashes the rest is left.
+    return fmt::format("of {} planned cases {}, and {} did not run", grouped(c.planned),
+                       fmt::join(parts, ", "), grouped(lost));
+  }
   if (parts.empty() && c.pass == 0)
     return "no case could be judged: all lie outside a domain or are not expressible";
   if (parts.empty() && only_launched(d)) return "launches came back, and no output was judged";

@@ -39,7 +39,8 @@ TEST(Digest, LeavesTheLastRoundingOutOfErrorAndBound) {
 TEST(Digest, KnowsOrdinaryRows) {
   for (const char* family : {"normal_1", "gpt_logits", "attention_causal", "rows of a user"})
     EXPECT_TRUE(is_ordinary_family(family)) << family;
-  for (const char* family : {"uniform_80", "nan", kProbeFamily}) EXPECT_FALSE(is_ordinary_family(family)) << family;
+  for (const char* family : {"uniform_80", "nan", kProbeFamily})
+    EXPECT_FALSE(is_ordinary_family(family)) << family;
 }
 
 TEST(Digest, ListsNoElementThatIsRoundedCorrectly) {
@@ -95,6 +96,27 @@ TEST(Digest, PutsTogetherTheCasesOfAKeyThatComesInParts) {
   }
   ASSERT_EQ(causes(d).size(), 2u);
   EXPECT_EQ(causes(d)[0].check, "element");
+}
+
+/// Why cases did not run comes before that they did not.
+TEST(Digest, ARunThatHungSaysSoFirst) {
+  ReportData data;
+  data.records = {judged("f32", 1, 0.5), judged("f32", 1, 0.5), judged("f32", 1, 0.5)};
+  data.records[0].status = Status::hung;
+  data.records[1].status = data.records[2].status = Status::not_run;
+  data.planned = 3, data.executed = 1;
+  EXPECT_EQ(verdict_reason(Digest(data)), "of 3 planned cases 1 hung, and 2 did not run");
+  data.records[0].status = Status::pass;
+  EXPECT_EQ(verdict_reason(Digest(data)), "2 of 3 planned cases did not run");
+}
+
+TEST(Digest, RowsThatNeverCameBackWereNotTried) {
+  Record hung = judged("f32", 1, 0.5), small = judged("f32", 1, 0.5);
+  hung.group = small.group = "rows";
+  hung.status = Status::hung, hung.rows = 65536;
+  EXPECT_EQ(lengths_tried({hung}), "1 of 4,096 row lengths to 4,096 were tried, and no launch came back");
+  small.rows = 3, small.V = 5;
+  EXPECT_EQ(lengths_tried({hung, small}), "2 of 4,096 row lengths to 4,096 were tried, and up to 3 rows");
 }
 
 }  // namespace

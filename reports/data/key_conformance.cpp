@@ -77,12 +77,14 @@ std::string lengths_tried(const std::vector<Record>& records) {
         r.status == Status::unsupported)
       continue;
     if (r.V <= kTo) tried.insert(r.V);
-    // The group `big` judges only a few of its rows.
-    if (r.group != "big") rows = std::max(rows, r.rows);
+    // The group `big` judges only a few of its rows. A launch of many rows that hung or crashed shows nothing
+    // of them: often a few rows were launched first, and these never came back.
+    if (r.group != "big" && r.status != Status::hung && r.status != Status::crashed)
+      rows = std::max(rows, r.rows);
   }
-  return fmt::format("{} of {} row lengths to {} were tried, and up to {} rows",
+  return fmt::format("{} of {} row lengths to {} were tried, and {}",
                      grouped(static_cast<std::int64_t>(tried.size())), grouped(kTo), grouped(kTo),
-                     grouped(rows));
+                     rows > 0 ? "up to " + grouped(rows) + " rows" : "no launch came back");
 }
 
 KeyConformance conformance_of(const std::vector<Record>& records) {

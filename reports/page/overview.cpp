@@ -146,6 +146,8 @@ Frame kernel_overview(const Context& c) {
                                    : ": " + escape(info.algorithm) + ", exp " + escape(info.exp) +
                                          ", division " + escape(info.division) + ".");
   f.sentence = fmt::format("{} of {} cases passed", grouped(n.pass), grouped(n.pass + bad + n.inconclusive));
+  if (n.hung > 0) f.sentence += fmt::format(", {} hung", grouped(n.hung));
+  if (n.crashed > 0) f.sentence += fmt::format(", {} crashed", grouped(n.crashed));
   if (lost > 0) f.sentence += fmt::format("; {} did not run", grouped(lost));
   if (n.unsupported > 0)
     f.sentence += fmt::format("; {} lie outside the kernel's declared domain", grouped(n.unsupported));
