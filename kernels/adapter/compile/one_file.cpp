@@ -289,6 +289,8 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
 std::vector<EntrySignature> entries_of(const OneFile& file) {
   std::error_code error;
   if (!fs::is_regular_file(file.source, error)) throw InputError(file.source + ": no such file");
+  if (fs::absolute(file.source).string().find('"') != std::string::npos)
+    throw InputError(file.source + ": no #include can name a path with a quote in it: rename it");
   std::vector<EntryArgument> arguments;
   for (const std::string& a : file.args) arguments.push_back(parse_entry_argument(a));
   if (file.entry.empty()) {

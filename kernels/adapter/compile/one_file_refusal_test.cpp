@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The message for a file that cannot be compiled with the given options: one line that names the reason.
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <utility>
 
@@ -10,6 +12,7 @@ namespace {
 
 using one_file_test::fixture;
 using one_file_test::refusal;
+namespace fs = std::filesystem;
 
 TEST(OneFile, SaysWhatTheExecutorDoesNotSpeak) {
   for (const auto& [file, why] :
@@ -38,6 +41,12 @@ TEST(OneFile, NamesWhatIsWrong) {
       fixture("shuffle_rows.cu", "void softmax_rows(const __half* in, __half* out, int rows, int V)"));
   EXPECT_NE(types.find("does not compile"), std::string::npos) << types;
   EXPECT_NE(types.find(".log"), std::string::npos) << types;
+  const fs::path quoted = fs::temp_directory_path() / ("a\"b" + std::to_string(getpid()) + ".cu");
+  fs::copy_file(fixture("shuffle_rows.cu", "").source, quoted, fs::copy_options::overwrite_existing);
+  OneFile q = fixture("", "void softmax_rows(float* out, const float* inp, int N, int C)");
+  q.source = quoted.string();
+  EXPECT_EQ(refusal(q), q.source + ": no #include can name a path with a quote in it: rename it");
+  fs::remove(quoted);
   OneFile f = fixture("shuffle_rows.cu", "void softmax_rows(float* out, const float* inp, int N, int C)");
   f.build_dir = "/proc/nowhere";
   EXPECT_NE(refusal(f).find("build folder"), std::string::npos);
@@ -45,6 +54,21 @@ TEST(OneFile, NamesWhatIsWrong) {
       fixture("shuffle_rows.cu", "void softmax_rows(float* out, const float* in, int N, int C, int b)");
   block.args = {"b=BLOCK_SIZE"};
   EXPECT_EQ(refusal(block), "--arg 'b=BLOCK_SIZE': 'BLOCK_SIZE' is not to be found in " + block.source);
+}
+
+TEST(OneFile, WithoutACompilerItSaysWhatToInstall) {
+  const char* const path = std::getenv("PATH");
+  const std::string before = path ? path : "";
+  const char* const cxx = std::getenv("CXX");
+  const std::string named = cxx ? cxx : "";
+  setenv("PATH", "/nowhere", 1);
+  unsetenv("CXX");
+  const std::string text =
+      refusal(fixture("shuffle_rows.cu", "void softmax_rows(float* out, const float* inp, int N, int C)"));
+  setenv("PATH", before.c_str(), 1);
+  if (cxx) setenv("CXX", named.c_str(), 1);
+  EXPECT_NE(text.find("apt-get install g++ libboost-context-dev"), std::string::npos) << text;
+  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
 }
 
 TEST(OneFile, SaysInOneLineWhyTheFunctionCannotBeCalledLikeThat) {

@@ -67,7 +67,10 @@ std::vector<std::string> find_host_compiler() {
   }
   for (const char* name : {"g++", "c++", "clang++"})
     if (const std::string found = in_path(name); !found.empty()) return {found};
-  throw InputError("no C++ compiler: CXX or PATH can name one");
+  throw EnvironmentError(
+      "no C++ compiler: CXX or PATH can name one; --host needs g++ and Boost.Context, on Debian: apt-get "
+      "install "
+      "g++ libboost-context-dev");
 }
 
 std::string gpu_architecture() {
