@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "accuracy/reproduce.hpp"
+#include "fuzz/case_file.hpp"
 #include "fuzz/search/campaign.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
@@ -89,6 +91,33 @@ class Checkpoints {
   double kept_ = -1e9;
 };
 
+/// The names of the case files that earlier searches of this kernel left in the folder.
+std::set<std::string> case_files_in(const std::filesystem::path& folder, const Variant& v, Op op) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".json" || !entry.is_regular_file()) continue;
+    try {
+      const fuzz::CaseFile c = fuzz::case_from_text(read_file(entry.path()), entry.path().string());
+      if (c.key == v.key() && c.origin == v.origin && c.op == op)
+        names.insert(entry.path().filename().string());
+    } catch (const InputError&) {
+      // Another file.
+    }
+  }
+  return names;
+}
+
+/// Moves what this search did not find again, so that the folder's case files are those of records.jsonl.
+void set_aside(const std::set<std::string>& names, const std::filesystem::path& folder) {
+  if (names.empty()) return;
+  const std::filesystem::path older = folder / "older";
+  prepare_folder(older);
+  std::error_code error;
+  for (const std::string& name : names) std::filesystem::rename(folder / name, older / name, error);
+  fmt::print("  {} case file{} of an earlier search, not found again: now in {}\n", names.size(),
+             names.size() == 1 ? "" : "s", older.string());
+}
+
 /// Searches one candidate and writes its case files and its corpus.
 FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const fuzz::Shard& shard,
                      const std::filesystem::path& out, const std::string& name, Journal& journal) {
@@ -121,8 +150,11 @@ FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const
     if (keep(r, known)) write_corpus(known.text());
   };
   c.at_once = [&](const fuzz::FuzzFinding& f) { write_files({{out / f.name, fuzz::text_of(f.file)}}); };
+  std::set<std::string> earlier;
   if (const std::optional<nlohmann::json> state = journal.take_last(name))
     c.from = fuzz::checkpoint_from_json(*state);
+  else
+    earlier = case_files_in(out, v, op);
   std::string corpus;
   fuzz::Campaign done = fuzz::run_campaign(candidate.make, op, c, &corpus);
   const fuzz::SearchResult& r = done.result;
@@ -150,11 +182,13 @@ FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const
     const Record record = record_of(f, v, out / f.name);
     if (outcome.first.empty()) outcome.first = record.reproduce;
     write_files({{out / f.name, fuzz::text_of(f.file)}});
+    earlier.erase(f.name);
     outcome.records += record_line(record);
     fmt::print("  {}: {} x {}, {} distinct values: {}\n    {}\n", f.file.fails.text(),
                f.file.trial.logits.rows, f.file.trial.logits.V, fuzz::distinct_values(f.file.trial.logits),
                f.file.detail, record.reproduce);
   }
+  set_aside(earlier, out);
   if (r.passed + static_cast<std::int64_t>(r.failures.size()) == 0)
     fmt::print("  nothing was judged{}\n", r.reason.empty() ? "" : ": " + r.reason);
   return outcome;

@@ -83,6 +83,27 @@ TEST_F(FuzzCommand, IsOneLineAndNoFileForABadCall) {
   }
 }
 
+/// A clean search leaves no failing case of an older one beside its empty records.
+TEST_F(FuzzCommand, SetsAsideCasesThatItDoesNotFindAgain) {
+  std::filesystem::create_directories(at("out"));
+  fuzz::CaseFile c;
+  c.key = "online_block/f16@host";
+  c.trial.logits = Tensor(Dtype::f16, 1, 3);
+  c.fails = {"element", "finite"};
+  std::ofstream(at("out/old.json")) << fuzz::text_of(c);
+  c.key = "safe_block/f16@host";
+  std::ofstream(at("out/others.json")) << fuzz::text_of(c);
+  std::ofstream(at("out/mine.json")) << "{}";
+  EXPECT_EQ(run({"fuzz", "online_block/f16@host", "--evaluations", "32", "--out", at("out")}), kPassed)
+      << out_ << err_;
+  EXPECT_FALSE(std::filesystem::exists(at("out/old.json")));
+  for (const char* kept : {"out/older/old.json", "out/others.json", "out/mine.json"})
+    EXPECT_TRUE(std::filesystem::exists(at(kept))) << kept;
+  EXPECT_NE(out_.find("1 case file of an earlier search, not found again: now in " + at("out/older")),
+            std::string::npos)
+      << out_;
+}
+
 TEST_F(FuzzCommand, RefusesABrokenCorpus) {
   std::filesystem::create_directories(at("corpus"));
   std::ofstream(at("corpus/online_block-f32-host.corpus.jsonl")) << "{\"assay_corpus\": 1, \"key\": 3}\n";
