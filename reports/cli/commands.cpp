@@ -54,6 +54,22 @@ void add_commands(CLI::App& app, int& status) {
 
 namespace {
 
+int status_of_call(CLI::App& app, int argc, const char* const* argv, const int& status) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    std::fputs(app.help().c_str(), stdout);
+    flush_output();
+    return kPassed;
+  } catch (const CLI::CallForVersion& v) {
+    std::fprintf(stdout, "%s\n", v.what());
+    flush_output();
+    return kPassed;
+  }
+  flush_output();
+  return status;
+}
+
 /// One line about an option that the command does not have; empty if every left-over word is something else.
 std::string unknown_option(const CLI::App& app) {
   const CLI::App* command = &app;
@@ -88,14 +104,7 @@ int run_assay(int argc, const char* const* argv) {
     if (argc > 1 && argv[1][0] != '-' && std::find(known.begin(), known.end(), argv[1]) == known.end())
       throw InputError(std::string(argv[1]) + ": no such command (assay --help)" +
                        did_you_mean(argv[1], known));
-    app.parse(argc, argv);
-    flush_output();
-  } catch (const CLI::CallForHelp&) {
-    std::fputs(app.help().c_str(), stdout);
-    return kPassed;
-  } catch (const CLI::CallForVersion& v) {
-    std::fprintf(stdout, "%s\n", v.what());
-    return kPassed;
+    return status_of_call(app, argc, argv, status);
   } catch (const CLI::ParseError& e) {
     // A mistyped option may be the required one.
     const std::string option = unknown_option(app);
@@ -115,7 +124,6 @@ int run_assay(int argc, const char* const* argv) {
     std::fprintf(stderr, "assay: this machine cannot do that: %s\n", e.what());
     return kEnvironment;
   }
-  return status;
 }
 
 }  // namespace assay

@@ -163,8 +163,23 @@ TEST(Options, AWholeNumberIsDecimal) {
 TEST(Options, ANumberThatDoesNotFitItsOptionIsNotWrapped) {
   EXPECT_EQ(refused({"report", "--k", "4294967297"}),
             "assay: --k 4294967297: must be a whole number from 0 to 2147483647\n");
+  EXPECT_EQ(refused({"report", "--V", "33,1024"}),
+            "assay: --V 33,1024: must be a whole number from 0 to 9223372036854775807; several have spaces "
+            "between them: --V 33 1024\n");
+  EXPECT_EQ(refused({"check", "online_warp/f32@host", "--V", "33,1024"}),
+            "assay: --V 33,1024: must be a whole number from 0 to 9223372036854775807\n")
+      << "it takes one";
   EXPECT_EQ(refused({"report", "--V", "9223372036854775808"}),
             "assay: --V 9223372036854775808: must be a whole number from 0 to 9223372036854775807\n");
+}
+
+TEST(Options, ANameIsOneThatAKeyCanHold) {
+  for (const char* name : {"a<b>&\"c", "ns::f", "a b", "a/f32@host", ""})
+    for (const char* verb : {"check", "adopt", "fuzz"}) {
+      const std::string said = refused({verb, "x.cu", "--entry", "f", "--name", name});
+      EXPECT_TRUE(said.ends_with(": a name has letters, digits, _ and -\n")) << verb << ": " << said;
+      EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+    }
 }
 
 TEST(Options, AKThatNoProblemCanHaveIsOneLineForEveryVerb) {

@@ -107,8 +107,6 @@ int run_grade_command(GradeArguments& o) {
   const ReportData data = grade(cases, o.grade);
   const OutFolder out(o.out);
   write_report(out.path(), data, {{"records.jsonl", lines_of(data.records, data.environment)}});
-  if (data.records.size() <= 3)
-    for (const Record& r : data.records) fmt::print("{}", record_line(r));
   print_verdict(render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
   std::int64_t missing = 0;
   for (const Record& r : data.records)

@@ -147,6 +147,7 @@ TEST_F(Grade, TakesPairsOfTypes) {
     write_npy(folder / "y.npy", softmax_of(x, strangers::in_double, out));
     const Outcome o =
         call_words({"grade", "--logits", at("x.npy"), "--probs", at("y.npy"), "--out", at("graded")});
+    EXPECT_EQ(o.out.find('{'), std::string::npos) << "records are in records.jsonl: " << o.out;
     EXPECT_EQ(o.status, 0) << name(out) << o.out << o.err;
   }
   EXPECT_EQ(records().at(0)["key"], "outputs/f16:f64@plugin");

@@ -24,7 +24,12 @@ std::string shown(const std::string& word) {
 }
 
 [[noreturn]] void refuse(const std::string& option, const std::string& text, const WholeRange& range,
-                         const char* why = "") {
+                         std::string why = "") {
+  if (range.several && text.find(',') != text.npos && text.find_first_not_of("0123456789,") == text.npos) {
+    std::string apart = text;
+    std::replace(apart.begin(), apart.end(), ',', ' ');
+    why = "; several have spaces between them: " + option + " " + apart;
+  }
   throw InputError(fmt::format("{} {}: must be a whole number from {} to {}{}{}", option, shown(text),
                                range.least, range.most, range.hexadecimal ? ", or hexadecimal as 0x10" : "",
                                why));

@@ -19,6 +19,7 @@ struct WholeRange {
   std::uint64_t least = 0;
   std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
   bool hexadecimal = false;  // also accepts 0x10
+  bool several = false;      // the option takes more than one number
 };
 
 /// The number that `text` writes in plain decimal: only digits, no leading 0. Throws InputError, one line
@@ -33,11 +34,14 @@ namespace option_kit {
 template <class T>
 struct NumberOf {
   using Type = T;
+  static constexpr bool several = false;
 };
 template <class T>
 struct NumberOf<std::optional<T>> : NumberOf<T> {};
 template <class T>
-struct NumberOf<std::vector<T>> : NumberOf<T> {};
+struct NumberOf<std::vector<T>> : NumberOf<T> {
+  static constexpr bool several = true;
+};
 
 CLI::Validator reader(const std::string& option, const WholeRange& range);
 
@@ -49,6 +53,7 @@ CLI::Option* add_whole(CLI::App& command, const std::string& option, T& into, co
                        WholeRange range = {}) {
   using Number = typename option_kit::NumberOf<T>::Type;
   static_assert(std::is_integral_v<Number>);
+  range.several = option_kit::NumberOf<T>::several;
   range.most = std::min<std::uint64_t>(range.most, std::numeric_limits<Number>::max());
   return command.add_option(option, into, what)->transform(option_kit::reader(option, range));
 }

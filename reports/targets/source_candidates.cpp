@@ -2,6 +2,7 @@
 #include "reports/targets/source_candidates.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -68,7 +69,21 @@ void add_source_options(CLI::App& command, SourceOptions& o) {
                   "the types that T in the entry stands for, or that a Python callable takes: f16,bf16,f32")
       ->group(group)
       ->delimiter(',');
-  command.add_option("--name", o.name, "what the kernel is called (the function's name)")->group(group);
+  command
+      .add_option("--name", o.name,
+                  "what the kernel is called: letters, digits, _ and - (the function's name)")
+      ->group(group)
+      ->check(CLI::Validator(
+          [](std::string& word) {
+            const auto other = [](char c) {
+              return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '_' || c == '-');
+            };
+            if (word.empty() || std::any_of(word.begin(), word.end(), other))
+              throw InputError("--name " + assay::quoted(word) + ": a name has letters, digits, _ and -");
+            return std::string();
+          },
+          ""));
   command.add_option("--python", o.python, "the interpreter of FILE.py:FUNCTION (python3 on PATH)")
       ->group(group);
   command.add_option("--build-dir", o.build_dir, "where it is compiled (~/.cache/assay)")->group(group);

@@ -66,6 +66,16 @@ TEST_F(FullDisk, AFullStandardOutputEndsTheRunWhereItBegins) {
   EXPECT_FALSE(fs::exists(at("out/records.jsonl")));
 }
 
+TEST_F(FullDisk, HelpThatNobodyGetsIsAnError) {
+  for (const char* line : {"--help", "check --help", "--version"}) {
+    std::vector<std::string> words = words_of(line);
+    words.insert(words.begin(), ASSAY_COMMAND);
+    EXPECT_EQ(process_test::wait_for(process_test::start(words, {}, "/dev/full", at("err"))).status,
+              kEnvironment)
+        << line;
+  }
+}
+
 TEST_F(FullDisk, AFailingWriteEndsTheRunAtOnce) {
   // No file may grow beyond a few thousand bytes.
   std::vector<std::string> words = {"sh", "-c", "ulimit -f 4; exec \"$0\" \"$@\""};
