@@ -196,13 +196,14 @@ Domain domain_of(const Variant& variant, Op op) {
 
 SearchResult search(const std::function<Variant()>& candidate, Op op, const SearchOptions& o,
                     Corpus& corpus) {
-  const auto begin = std::chrono::steady_clock::now();
   SearchResult r;
   if (o.from) r = *o.from;
-  const double before = r.seconds;
   std::vector<std::unique_ptr<GenomeEvaluator>> workers;
   for (int w = 0; w < std::max(1, o.workers); ++w)
     workers.push_back(std::make_unique<GenomeEvaluator>(candidate(), op));
+  // A Python module may take half a minute to load, and that is no time of the search.
+  const double before = r.seconds;
+  const auto begin = std::chrono::steady_clock::now();
   const auto seconds = [&] {
     return before + std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };

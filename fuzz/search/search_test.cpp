@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "fuzz/mutant_test.hpp"
 #include "fuzz/search/campaign.hpp"
@@ -102,6 +103,18 @@ TEST(FuzzSearch, StopsForTime) {
   const SearchResult r = search([&v] { return v; }, v.op, o, corpus);
   EXPECT_GE(r.evaluations, kGeneration);
   EXPECT_LT(r.seconds, 20);
+}
+
+TEST(FuzzSearch, TheTimeOfLoadingIsNotTheSearchs) {
+  const Variant& v = *find_variant("online_block/f32@host");
+  SearchOptions o;
+  o.seconds = 0.05;
+  Corpus corpus;
+  const auto slow = [&v] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return v;
+  };
+  EXPECT_GE(search(slow, v.op, o, corpus).evaluations, kGeneration);
 }
 
 TEST(FuzzCorpus, RefusesWhatItCanNotRead) {
