@@ -118,8 +118,8 @@ std::string contract_html(const Certificate& c) {
         fmt::format("<h3><code>{}</code></h3><p>{}</p>\n", escape(k.key),
                     k.within.empty()
                         ? "No limits were searched: it has declared its own, or only a part of the check ran."
-                    : k.verdict == "pass"    ? "Right within: " + escape(k.within)
-                    : k.verdict == "not_run" ? "None: nothing was judged."
+                    : k.verdict == "PASS"    ? "Right within: " + escape(k.within)
+                    : k.verdict == "NOT RUN" ? "None: nothing was judged."
                                              : "None: it is not right. Tried within: " + escape(k.within));
     if (!k.undeclared.empty())
       out += "<p>Limits that nobody declared: " + coded("--declare '" + k.undeclared + "'") + "</p>\n";

@@ -63,6 +63,43 @@ Certificate long_certificate() {
   return c;
 }
 
+TEST(CertificatePage, SaysFirstWhatAPassIsFor) {
+  Certificate c;
+  c.verdict = "PASS", c.reason = "check (7 cases)", c.extent = "normal";
+  CertifiedKernel k;
+  k.key = "mine/f32@plugin", k.verdict = "PASS", k.passed = 7, k.within = "rows >= 1; V >= 1";
+  k.max_ulp = 2160;
+  c.kernels = {k};
+  const auto has = [](const std::string& text, const char* words) { return text.find(words) != text.npos; };
+  EXPECT_EQ(badge_words(c), "PASS");
+  c.kernels[0].on_host = true;
+  EXPECT_EQ(badge_words(c), "PASS on the CPU");
+  c.extent = "quick";
+  EXPECT_EQ(badge_words(c), "PASS on the CPU, quick check");
+  EXPECT_TRUE(render_certificate_terminal(c).starts_with(
+      "PASS on the CPU, quick check: mine/f32@plugin\n  mine/f32@plugin within: rows >= 1; V >= 1\n  It ran "
+      "on the "
+      "CPU: this is no adoption for a GPU. The check was quick.\n  check (7 cases)\n"))
+      << render_certificate_terminal(c);
+  std::string page = render_certificate_page(c);
+  EXPECT_TRUE(has(page, "no adoption for a GPU") &&
+              has(page, "<p>Right within: rows &gt;= 1; V &gt;= 1</p>"));
+  EXPECT_FALSE(has(page, "None: ")) << page;
+  // Two kernels, one of them on a GPU.
+  c.kernels.push_back(k);
+  EXPECT_EQ(badge_words(c), "PASS, quick check");
+  // A contract is claimed only for what passed.
+  c.kernels = {k};
+  c.verdict = c.kernels[0].verdict = "FAIL", c.kernels[0].failed = 1;
+  page = render_certificate_page(c);
+  EXPECT_FALSE(has(page, "Right within")) << page;
+  EXPECT_TRUE(has(page, "None: it is not right. Tried within: rows &gt;= 1; V &gt;= 1"));
+  EXPECT_EQ(badge_words(c), "FAIL");
+  EXPECT_FALSE(has(render_certificate_terminal(c), "within"));
+  c.verdict = c.kernels[0].verdict = "NOT RUN", c.kernels[0].passed = c.kernels[0].failed = 0;
+  EXPECT_TRUE(has(render_certificate_page(c), "None: nothing was judged."));
+}
+
 TEST(CertificatePage, ShowsEveryColumnWithoutScrolling) {
   const std::string program = test_browser::find_chromium();
   if (program.empty()) GTEST_SKIP() << "chromium is not installed (Debian package: chromium)";

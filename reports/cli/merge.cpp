@@ -55,8 +55,11 @@ VerdictDocument document_of(const Merged& m, const std::string& verdict, int sta
   d.command = "merge";
   d.verdict = verdict;
   d.exit_status = status;
-  d.reason = fmt::format("{} shards of assay {}: {} records, {} run, {} failed", m.statuses.size(), m.verb,
-                         m.records, m.executed, m.failed);
+  // A search keeps records only of what it found.
+  d.reason = m.verb == "fuzz" ? fmt::format("{} shards of assay fuzz: {} inputs that fail were found",
+                                            m.statuses.size(), m.failed)
+                              : fmt::format("{} shards of assay {}: {} records, {} run, {} failed",
+                                            m.statuses.size(), m.verb, m.records, m.executed, m.failed);
   d.environment = environment();
   d.counts = {{"shards", std::ssize(m.statuses)},
               {"records", m.records},

@@ -220,10 +220,13 @@ TEST_F(MergeCommand, RefusesWhatIsNoPartOfTheSameRun) {
 TEST_F(MergeCommand, BringsTheCasesOfAFuzz) {
   const std::string line = "fuzz mutant.max_from_zero/f32@host --evaluations 64 --jobs 1 --in-process";
   for (const char* shard : {"0/2", "1/2"}) EXPECT_EQ(run(line, "parts", shard).status, kFailed);
-  EXPECT_EQ(merge("parts", "merged").status, kFailed);
+  const Outcome merged = merge("parts", "merged");
+  EXPECT_EQ(merged.status, kFailed);
   fs::remove_all(at("parts"));
   const std::vector<Record> records = read_records(at("merged/records.jsonl"));
   EXPECT_GE(records.size(), 2u);
+  const std::string found = std::to_string(records.size()) + " inputs that fail were found";
+  EXPECT_NE(merged.out.find(found), merged.out.npos) << merged.out;
   for (const Record& r : records) {
     ASSERT_TRUE(r.reproduce.starts_with("assay replay " + at("merged"))) << r.reproduce;
     EXPECT_EQ(call_words({"replay", r.reproduce.substr(13)}).status, kFailed);
