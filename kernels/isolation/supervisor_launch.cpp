@@ -47,6 +47,7 @@ Launch Supervisor::request_of(std::uint32_t entry, bool on_device, const Variant
   request.normalizer = variant.writes_normalizer || problem.op == Op::normalizer;
   request.default_stream = !variant.own_stream;
   request.turns = options.turns;
+  request.turn_patience = std::min(1.0, patience() / 10);
   request.schedule = options.schedule;
   request.max_blocks = options.max_blocks;
   request.problem = problem;

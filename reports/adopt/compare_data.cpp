@@ -179,8 +179,10 @@ ComparedData compare_data(const Certificate& c, const fs::path& folder) {
     }
     const std::string hash = sha256_of_file(file);
     if (hash != s.sha256)
-      out.differences.push_back(fmt::format("step {}: {}: its SHA-256 is {}, and in the certificate {}",
-                                            s.name, file.string(), hash, s.sha256));
+      out.differences.push_back(
+          fmt::format("step {}: {}: its SHA-256 is {}, and in the certificate {} (if another "
+                      "run wrote into this folder, give the certificate a folder of its own)",
+                      s.name, file.string(), hash, s.sha256));
     else
       compare_step(out.differences, c, s, file);
   }

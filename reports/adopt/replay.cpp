@@ -25,8 +25,11 @@ std::string differing_file(const std::vector<CertifiedFile>& then, const std::ve
     if (at == now.end())
       return fmt::format("{} {}: the certificate has its hash, and it is not there now", f.role, f.path);
     if (at->sha256 != f.sha256)
-      return fmt::format("{} {}: its SHA-256 is {}, and in the certificate {}", f.role, at->path, at->sha256,
-                         f.sha256);
+      return fmt::format(
+          "{} {}: its SHA-256 is {}, and in the certificate {}{}", f.role, at->path, at->sha256, f.sha256,
+          f.role == "binary" ? " (one that was built in another place or by another compiler is "
+                               "replayed with --rebuilt)"
+                             : "");
   }
   return {};
 }

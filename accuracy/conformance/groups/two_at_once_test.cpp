@@ -3,8 +3,10 @@
 // every time and not by chance.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include "kernels/host/executor.hpp"
 #include "kernels/isolation/worker/second_thread.hpp"
@@ -26,7 +28,7 @@ SecondThread& second() {
 std::string written(int turns, const std::vector<int>& steps) {
   std::mutex mutex;
   std::string all;
-  second().both(turns, [&](int who) {
+  second().both(turns, 5, [&](int who) {
     for (const int step : steps) {
       {
         const std::lock_guard<std::mutex> lock(mutex);
@@ -61,12 +63,25 @@ TEST(TwoLaunches, ALauncherThatLetsOneInAtATimeIsNotStopped) {
   std::mutex lock;
   int done = 0;
   for (int round = 0; round < 5; ++round)
-    own->both(1, [&](int) {
+    own->both(1, 0.05, [&](int) {
       const std::lock_guard<std::mutex> one(lock);
       for (int i = 0; i < 3; ++i) SecondThread::turn(1);
       ++done;
     });
   EXPECT_EQ(done, 10);
+}
+
+TEST(TwoLaunches, AWorkThatCallsNoTurnRunsBesideItselfFromThenOn) {
+  auto* const own = new SecondThread;
+  own->start();
+  own->both(1, 5, [](int) {});
+  // Each waits for the other, which would not end if they ran one after the other.
+  std::atomic<int> here{0};
+  own->both(1, 5, [&](int) {
+    ++here;
+    while (here < 2) std::this_thread::yield();
+  });
+  EXPECT_EQ(here, 2);
 }
 
 TEST(TwoLaunches, TheExecutorCallsAfterWarpsBlocksAndKernels) {

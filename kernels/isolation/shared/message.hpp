@@ -181,6 +181,7 @@ struct Launch {
   std::int32_t delayed_producer = 0;
   std::int32_t normalizer = 0;      // 1: m and d are asked for
   std::int32_t turns = 0;           // LaunchOptions::turns
+  double turn_patience = 0;         // seconds that one of two launches waits for the other
   std::int32_t default_stream = 0;  // 1: the kernel takes no stream
   std::uint64_t schedule = 0;
   std::int64_t max_blocks = 0;

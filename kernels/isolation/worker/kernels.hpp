@@ -24,8 +24,8 @@ class WorkerKernels {
   /// True if the blocks of a launch on host memory can be chosen.
   virtual bool chooses() const { return false; }
   /// What the later launches of the calling thread call between their kernels, blocks and warps
-  /// (kernels/host/executor.hpp, take_turns).
-  virtual void take_turns(void (*)(int)) const {}
+  /// (kernels/host/executor.hpp, take_turns). False if they call nothing.
+  virtual bool take_turns(void (*)(int)) const { return false; }
   /// Called before the launches of a request on host memory.
   virtual void prepare(const Launch&) const {}
   /// True if the first launch of a problem also compiles, so that none is timed before one has run.

@@ -159,8 +159,9 @@ class Worker {
       return;
     }
     std::array<Said, 2> faults;
-    second_.both(r.turns, [&](int i) {
-      kernels_->take_turns(r.turns > 0 ? SecondThread::turn : nullptr);
+    const int turns = kernels_->take_turns(nullptr) ? r.turns : 0;
+    second_.both(turns, r.turn_patience, [&](int i) {
+      kernels_->take_turns(turns > 0 ? SecondThread::turn : nullptr);
       faults[static_cast<std::size_t>(i)] =
           kernels_->run(r, i, at[static_cast<std::size_t>(i)], nullptr, device_number_);
       kernels_->take_turns(nullptr);

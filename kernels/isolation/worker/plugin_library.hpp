@@ -25,8 +25,9 @@ class PluginLibrary : public WorkerKernels {
            int device) const override;
   std::uint64_t workspace_bytes(std::size_t entry, const Problem& problem, int device) const override;
   bool chooses() const override { return choose_ != nullptr; }
-  void take_turns(void (*turn)(int)) const override {
+  bool take_turns(void (*turn)(int)) const override {
     if (turns_) turns_(turn);
+    return turns_ != nullptr;
   }
 
  protected:

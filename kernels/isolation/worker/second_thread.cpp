@@ -13,9 +13,7 @@
 namespace assay::isolation {
 namespace {
 
-/// So long one thread waits for the other. If that was in vain twice, turns are given up: the kernel lets
-/// only one launch in at a time.
-constexpr auto kPatience = std::chrono::seconds(1);
+/// If a thread has waited in vain so often, the kernel lets only one launch in at a time.
 constexpr int kMostInVain = 2;
 
 }  // namespace
@@ -24,17 +22,23 @@ constexpr int kMostInVain = 2;
 struct Turns {
   std::mutex mutex;
   std::condition_variable changed;
+  std::chrono::duration<double> patience{0};
   int turns = 0, at = 0, taken = 0, in_vain = 0;
+  /// A launcher without any kernel of the executor would only be run alone, and never beside itself.
+  bool called = true;
   bool done[2] = {};
 
-  void begin(int most) {
+  void begin(int most, double seconds) {
     const std::lock_guard<std::mutex> lock(mutex);
-    turns = in_vain < kMostInVain ? most : 0;
+    patience = std::chrono::duration<double>(seconds);
+    turns = in_vain < kMostInVain && called ? most : 0;
+    if (turns > 0) called = false;
     at = taken = 0;
     done[0] = done[1] = false;
   }
   void hand_over(int who, int step) {
     std::unique_lock<std::mutex> lock(mutex);
+    called = true;
     if (step > turns || done[1 - who] || taken >= SecondThread::kMostTurns) return;
     ++taken;
     at = 1 - who;
@@ -53,7 +57,7 @@ struct Turns {
 
  private:
   void wait(std::unique_lock<std::mutex>& lock, int who) {
-    if (changed.wait_for(lock, kPatience, [&] { return at == who || done[1 - who] || turns == 0; })) return;
+    if (changed.wait_for(lock, patience, [&] { return at == who || done[1 - who] || turns == 0; })) return;
     ++in_vain;
     turns = 0;
     changed.notify_all();
@@ -121,12 +125,12 @@ void SecondThread::start() {
   }).detach();
 }
 
-void SecondThread::both(int turns, const std::function<void(int)>& work) {
+void SecondThread::both(int turns, double patience, const std::function<void(int)>& work) {
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     state_->ready = 0;
     std::fegetenv(&state_->floating);
-    state_->turns.begin(turns);
+    state_->turns.begin(turns, patience);
     state_->work = &work;
     state_->changed.notify_all();
   }

@@ -12,8 +12,10 @@ class SecondThread {
   void start();
   /// Calls work(0) on this thread and work(1) on the other at the same moment. Returns when both are done.
   /// `turns` > 0: one of them stands still while the other works, and they change places where the work calls
-  /// turn(step) with a step of at most `turns`, but not more than kMostTurns times.
-  void both(int turns, const std::function<void(int)>& work);
+  /// turn(step) with a step of at most `turns`, but not more than kMostTurns times. `patience`: seconds that
+  /// one waits for the other. Turns are given up for good if that was in vain twice, or if a work called no
+  /// turn.
+  void both(int turns, double patience, const std::function<void(int)>& work);
   /// Called by the work. Waits until it is this thread's turn again; but not for ever, because the other
   /// thread may wait for a lock that this one holds.
   static void turn(int step);

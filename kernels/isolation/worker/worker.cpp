@@ -51,7 +51,10 @@ class RegisteredKernels : public WorkerKernels {
   }
   bool foreign() const override { return false; }
   bool chooses() const override { return true; }
-  void take_turns(void (*turn)(int)) const override { executor::take_turns(turn); }
+  bool take_turns(void (*turn)(int)) const override {
+    executor::take_turns(turn);
+    return true;
+  }
   void prepare(const Launch& r) const override {
     executor::choose_blocks(
         executor::owners_of({r.chosen.rows, r.chosen.rows + r.chosen.count}, r.chosen.per_block));

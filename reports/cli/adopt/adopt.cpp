@@ -144,7 +144,7 @@ int run_adopt_command(AdoptArguments& o) {
   const OutFolder out(o.out);
   Journal journal(out, o.resume);
   const InterruptNote note(journal.path(), journal.finished());
-  o.steps.resumed = journal.found() > 0;
+  if (journal.found() == 0) set_sweep_aside(out);
   Certificate c = begin_certificate(o, targets);
   const ReportData data = check_and_write(targets, o, out, journal, c);
   c.not_proved = open_after_check(c, data);

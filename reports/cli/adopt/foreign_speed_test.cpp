@@ -67,12 +67,13 @@ class ForeignSpeed : public testing::Test {
     StepOptions o;
     o.host_speed = true;
     o.sweep_sizes = sizes_;
-    o.resumed = resumed_;
     Certificate c;
     c.steps.push_back({.name = "check", .state = StepState::passed, .executed = 1});
     c.kernels.emplace_back();
     c.kernels[0].key = v.key(), c.kernels[0].passed = 1;
-    sweep_step({{v, v.origin, [v] { return v; }}}, o, OutFolder((own_.path() / "out").string()), c);
+    const OutFolder out((own_.path() / "out").string());
+    if (!resumed_) set_sweep_aside(out);
+    sweep_step({{v, v.origin, [v] { return v; }}}, o, out, c);
     conclude(c, false);
     return c;
   }
@@ -132,6 +133,8 @@ TEST_F(ForeignSpeed, NothingOfAnOlderKernelOfTheSameKeyIsTaken) {
   EXPECT_EQ(right.verdict, "PASS") << right.steps.back().words;
   ASSERT_EQ(right.speed.size(), 1u);
   EXPECT_EQ(right.speed[0].V, 96);
+  const std::filesystem::path kept = own_.path() / "out" / "sweep" / "sweep.old.jsonl";
+  EXPECT_NE(read_file(kept).find("\"V\":64"), std::string::npos) << "somebody's times are lost";
   // Nor where the older run was interrupted, and this one has other shapes.
   sizes_ = {64}, resumed_ = true;
   const Certificate other = swept(std::make_shared<ClockOfItsOwn>());

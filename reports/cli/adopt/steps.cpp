@@ -211,6 +211,14 @@ void functions_step(const std::vector<Target>& targets, const std::vector<Record
   finish_step(std::move(step), none, c);
 }
 
+void set_sweep_aside(const OutFolder& out) {
+  const std::filesystem::path file = out / "sweep" / "sweep.jsonl";
+  if (!std::filesystem::exists(file)) return;
+  std::filesystem::path old = file;
+  old.replace_filename("sweep.old.jsonl");
+  std::filesystem::rename(file, old);
+}
+
 void sweep_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
                 Certificate& c) {
   CertifiedStep step{.name = "sweep"};
@@ -244,8 +252,6 @@ void sweep_step(const std::vector<Target>& targets, const StepOptions& o, const 
     add_words(absent, "no shape of the sweep is within its limits");
     return finish_step(std::move(step), absent, c);
   }
-  // The times of another kernel may lie there under the same key.
-  if (!o.resumed) std::filesystem::remove(folder / "sweep.jsonl");
   SweepResult result;
   try {
     result = run_sweep(plan, sweep, folder);

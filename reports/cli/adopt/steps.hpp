@@ -20,7 +20,6 @@ struct StepOptions {
   double sweep_seconds = 60;
   std::uint64_t seed = 1;
   int threads = 0;
-  bool resumed = false;                        // the sweep takes the times that an interrupted run left
   std::vector<std::int64_t> sweep_sizes = {};  // empty: those of assay sweep --quick
   bool host_speed = false;                     // for tests: times host keys too
 };
@@ -35,6 +34,9 @@ void fuzz_step(const std::vector<Target>& targets, const StepOptions& o, const O
 /// out/functions. Of a kernel whose functions nobody knows, it says what the check measured.
 void functions_step(const std::vector<Target>& targets, const std::vector<Record>& checked,
                     const StepOptions& o, const OutFolder& out, Certificate& c);
+/// At the beginning of a run that resumes none: the times that lie in out/sweep may be of another kernel of the
+/// same key, or of another machine. They are kept as sweep.old.jsonl.
+void set_sweep_aside(const OutFolder& out);
 /// Times the kernels, where there is a GPU. Writes into out/sweep.
 void sweep_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
                 Certificate& c);

@@ -13,6 +13,7 @@
 #include "fuzz/search/campaign.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
+#include "reference/environment_error.hpp"
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
 #include "reference/parallel.hpp"
@@ -112,8 +113,16 @@ void set_aside(const std::set<std::string>& names, const std::filesystem::path& 
   if (names.empty()) return;
   const std::filesystem::path older = folder / "older";
   prepare_folder(older);
-  std::error_code error;
-  for (const std::string& name : names) std::filesystem::rename(folder / name, older / name, error);
+  for (const std::string& name : names) {
+    const std::string stem = std::filesystem::path(name).stem().string();
+    std::filesystem::path to = older / name;
+    for (int n = 2; std::filesystem::exists(to); ++n) to = older / fmt::format("{}.{}.json", stem, n);
+    std::error_code error;
+    std::filesystem::rename(folder / name, to, error);
+    if (error)
+      throw EnvironmentError(fmt::format("{}: can not be moved to {}: {}", (folder / name).string(),
+                                         to.string(), error.message()));
+  }
   fmt::print("  {} case file{} of an earlier search, not found again: now in {}\n", names.size(),
              names.size() == 1 ? "" : "s", older.string());
 }
@@ -150,11 +159,9 @@ FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const
     if (keep(r, known)) write_corpus(known.text());
   };
   c.at_once = [&](const fuzz::FuzzFinding& f) { write_files({{out / f.name, fuzz::text_of(f.file)}}); };
-  std::set<std::string> earlier;
   if (const std::optional<nlohmann::json> state = journal.take_last(name))
     c.from = fuzz::checkpoint_from_json(*state);
-  else
-    earlier = case_files_in(out, v, op);
+  std::set<std::string> earlier = case_files_in(out, v, op);
   std::string corpus;
   fuzz::Campaign done = fuzz::run_campaign(candidate.make, op, c, &corpus);
   const fuzz::SearchResult& r = done.result;

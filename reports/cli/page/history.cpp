@@ -40,6 +40,8 @@ HistoryRun read_run(const std::string& name, int threads) {
 }
 
 int run_history_command(const HistoryArguments& o) {
+  for (const std::string& name : o.folders)  // a mistyped name is no report that could not be read
+    if (!fs::exists(name)) throw InputError(name + ": no such folder");
   std::vector<HistoryRun> runs;
   std::vector<std::string> left_out;
   for (const std::string& name : o.folders) try {
