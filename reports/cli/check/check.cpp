@@ -239,7 +239,7 @@ void add_check_command(CLI::App& app, int& status) {
       ->capture_default_str()
       ->take_last()  // overrides the one in a reproduce line
       ->check(unsaid(CLI::PositiveNumber));
-  add_out(*c, o->out, "folder for records.jsonl, summary.md and index.html (out/check)");
+  add_out(*c, o->out, "folder for records.jsonl, summary.md and index.html (out/check; of one case out/case)");
   add_answer_options(*c, o->answer);
   add_resume(*c, o->resume);
   add_shard(*c, o->shard);
