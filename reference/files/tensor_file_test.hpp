@@ -44,7 +44,8 @@ inline std::string deflated(const std::string& data) {
   z.next_out = reinterpret_cast<Bytef*>(out.data());
   z.avail_out = static_cast<uInt>(out.size());
   if (deflate(&z, Z_FINISH) != Z_STREAM_END) throw std::runtime_error("zlib");
-  out.resize(out.size() - z.avail_out);
+  // Not resize: GCC 13 warns of a size that wraps, which avail_out can not make.
+  out.erase(z.total_out);
   deflateEnd(&z);
   return out;
 }
