@@ -10,9 +10,9 @@
 namespace assay::fuzz {
 
 /// The kernel with this fault, for example "sum_skips_tail". Throws InputError if there is none.
-inline const Variant& mutant(const std::string& fault) {
+inline const Variant& mutant(const char* fault) {
   const Mutant* m = find_mutant_of(fault);
-  if (!m) throw InputError(fault + ": no such mutant");
+  if (!m) throw InputError(std::string(fault) + ": no such mutant");
   return m->variant;
 }
 
