@@ -28,7 +28,7 @@ using functions::Truth;
 
 constexpr std::int64_t kStride = 4999;
 
-const Function& host_function(const std::string& id) {
+const Function& host_function(const char* id) {
   for (const Function& f : functions::functions())
     if (f.id() == id) return f;
   throw std::logic_error(id);

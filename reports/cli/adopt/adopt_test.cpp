@@ -17,6 +17,7 @@
 #include "reports/adopt/certificate.hpp"
 #include "reports/adopt/sha256.hpp"
 #include "reports/cli/adopt/steps.hpp"
+#include "reports/cli/long_runs/process_test.hpp"
 #include "reports/data/compare.hpp"
 #include "reports/data/files.hpp"
 
@@ -261,24 +262,13 @@ TEST_F(Adopt, BadCallsAreOneLineAndWriteNothing) {
 
 TEST_F(Adopt, ASourceFileIsHashedAndItsContractIsFound) {
   const std::string file = at("by_four.cpp");
-  std::ofstream(file) << "#include <cmath>\n"
-                         "int softmax(const float* in, float* out, int rows, int V) {\n"
-                         "  if (V % 4 != 0) return 1;\n"
-                         "  for (int r = 0; r < rows; ++r) {\n"
-                         "    const float* x = in + (long)r * V;\n"
-                         "    float *y = out + (long)r * V, m = -INFINITY, d = 0;\n"
-                         "    for (int j = 0; j < V; ++j) m = fmaxf(m, x[j]);\n"
-                         "    for (int j = 0; j < V; ++j) d += expf(x[j] - m);\n"
-                         "    for (int j = 0; j < V; ++j) y[j] = expf(x[j] - m) / d;\n"
-                         "  }\n"
-                         "  return 0;\n"
-                         "}\n";
-  const Outcome o = adopt(file + " --entry softmax --host");
+  std::ofstream(file) << process_test::kByFour;
+  const Outcome o = adopt(file + " --entry by_four --host");
   ASSERT_EQ(o.status, kUndeclaredLimits) << o.out << o.err;
   const nlohmann::json j = json();
   EXPECT_EQ(j["verdict"], "PASS");
   EXPECT_EQ(j["kernels"][0]["undeclared"], "V_multiple=4");
-  EXPECT_EQ(j["target"]["entry"], "softmax");
+  EXPECT_EQ(j["target"]["entry"], "by_four");
   ASSERT_EQ(j["files"].size(), 2u);
   EXPECT_EQ(j["files"][0]["sha256"], sha256_of_file(file));
   EXPECT_EQ(j["files"][1]["role"], "binary");

@@ -20,6 +20,12 @@ using command_test::Outcome;
 using Verify = command_test::AdoptTest;
 using Change = std::function<void(nlohmann::json&)>;
 
+/// One measured shape of a kernel.
+nlohmann::json speed_of(const std::string& key) {
+  return {{"key", key}, {"verified", "pass"}, {"rows", 1},       {"V", 1},
+          {"k", 0},     {"median_us", 1.0},   {"gb_per_s", 1.0}, {"share_of_copy", 1.0}};
+}
+
 nlohmann::json& step_of(nlohmann::json& j, const std::string& name) {
   for (auto& s : j["steps"])
     if (s["name"] == name) return s;
@@ -52,27 +58,9 @@ TEST_F(Verify, AHeadlineMustAgreeWithTheRest) {
            if (check["name"] == "written") check["verdict"] = "fail";
        }},
       {"a speed is of fast/f32@cuda, which is none of its kernels",
-       [](auto& j) {
-         j["speed"] = {{{"key", "fast/f32@cuda"},
-                        {"verified", "pass"},
-                        {"rows", 1},
-                        {"V", 1},
-                        {"k", 0},
-                        {"median_us", 1.0},
-                        {"gb_per_s", 1.0},
-                        {"share_of_copy", 1.0}}};
-       }},
+       [](auto& j) { j["speed"] = {speed_of("fast/f32@cuda")}; }},
       {"it has speeds, and its step sweep measured none",
-       [](auto& j) {
-         j["speed"] = {{{"key", j["kernels"][0]["key"]},
-                        {"verified", "pass"},
-                        {"rows", 1},
-                        {"V", 1},
-                        {"k", 0},
-                        {"median_us", 1.0},
-                        {"gb_per_s", 1.0},
-                        {"share_of_copy", 1.0}}};
-       }},
+       [](auto& j) { j["speed"] = {speed_of(j["kernels"][0]["key"])}; }},
       {"step check: its data are \"\", and must be check/records.jsonl",
        [](auto& j) { step_of(j, "check").erase("data"); }},
       {"step sweep did not run, and not_proved does not say so",
