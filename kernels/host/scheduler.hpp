@@ -159,8 +159,8 @@ class Executor {
 
   std::vector<std::unique_ptr<Block>> blocks_;
   std::vector<Block*> team_;  // the blocks of the running cluster
-  std::vector<unsigned>
-      warp_order_;  // all warps of a cluster; those of its first block have the first numbers
+  /// All warps of a cluster. Those of its first block have the first numbers.
+  std::vector<unsigned> warp_order_;
   std::vector<std::vector<unsigned>> lane_order_;
   SwitchTarget main_;  // the scheduler
   void (*body_)(const void*) = nullptr;

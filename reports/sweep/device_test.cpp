@@ -36,6 +36,19 @@ class SweepDevice : public testing::Test {
     return run_sweep(make_sweep_plan(s), options_, folder_);
   }
 
+  /// What the sweep says of these kernels, without its ceilings.
+  std::vector<SweepRecord> times_of(const std::vector<Subject>& subjects,
+                                    std::vector<std::int64_t> sizes) const {
+    SweepSelection s;
+    for (const Subject& one : subjects) s.others.push_back(&one);
+    s.sizes = std::move(sizes);
+    s.rows = {10, 4000};
+    std::vector<SweepRecord> out;
+    for (const SweepRecord& r : run_sweep(make_sweep_plan(s), options_, folder_).records)
+      if (r.role == "variant") out.push_back(r);
+    return out;
+  }
+
   TestFolder own_;
   const std::filesystem::path& folder_ = own_.path();
   SweepOptions options_;
@@ -79,14 +92,7 @@ class SweepWorker : public SweepDevice {
     std::vector<Subject> subjects;
     for (const std::string& n : names)
       subjects.push_back({load_plugin(file() + "#" + n, {.timeout_seconds = timeout}).at(0)});
-    SweepSelection s;
-    for (const Subject& one : subjects) s.others.push_back(&one);
-    s.sizes = {63, 1000};
-    s.rows = {10, 4000};
-    std::vector<SweepRecord> out;
-    for (const SweepRecord& r : run_sweep(make_sweep_plan(s), options_, folder_).records)
-      if (r.role == "variant") out.push_back(r);
-    return out;
+    return SweepDevice::times_of(subjects, {63, 1000});
   }
 };
 
@@ -127,14 +133,7 @@ class SweepPython : public SweepDevice {
   std::vector<SweepRecord> times_of(const std::string& file, const std::vector<std::string>& functions) {
     std::vector<Subject> subjects;
     for (const std::string& f : functions) subjects.push_back({load_python(callable(file, f)).at(0)});
-    SweepSelection s;
-    for (const Subject& one : subjects) s.others.push_back(&one);
-    s.sizes = {1000, 32768};
-    s.rows = {10, 4000};
-    std::vector<SweepRecord> out;
-    for (const SweepRecord& r : run_sweep(make_sweep_plan(s), options_, folder_).records)
-      if (r.role == "variant") out.push_back(r);
-    return out;
+    return SweepDevice::times_of(subjects, {1000, 32768});
   }
 };
 
