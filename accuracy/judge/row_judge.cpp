@@ -281,12 +281,12 @@ void judge_probabilities(const RowContext& c, const RowOutput& got) {
 }
 
 std::string describe_values(std::span<const double> values) {
-  std::int64_t nan = 0, inf = 0, zero = 0, one = 0, other = 0;
+  std::int64_t nan = 0, above = 0, below = 0, zero = 0, one = 0, other = 0;
   for (double g : values) {
     if (std::isnan(g))
       ++nan;
     else if (std::isinf(g))
-      ++inf;
+      ++(g > 0 ? above : below);
     else if (g == 0)
       ++zero;
     else if (g == 1)
@@ -299,7 +299,8 @@ std::string describe_values(std::span<const double> values) {
     if (n > 0) s += fmt::format("{}{} x{}", s.empty() ? "" : ", ", what, n);
   };
   add("NaN", nan);
-  add("inf", inf);
+  add("+inf", above);
+  add("-inf", below);
   add("0", zero);
   add("1", one);
   add("between", other);

@@ -61,7 +61,7 @@ Grounds grounds_of(const Record& r, const Variant& variant, const Case& c, const
             ? fmt::format("a typical output may be off by {:.2g}", resolution.of_element())
             : "it has no finite bound";
     g.weak_is_outside = variant.claim.judgeable_rows_only;
-    g.too_weak = g.weak_is_outside ? "domain: the claimed arithmetic is too coarse to be judged here: " + seen
+    g.too_weak = g.weak_is_outside ? "coarse: the claimed arithmetic is too coarse to be judged here: " + seen
                                    : "bound too weak: " + seen;
   }
   if (j.rows_outside > 0)

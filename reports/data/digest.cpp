@@ -165,11 +165,13 @@ std::vector<Reason> not_run_reasons(const Digest& d) {
 std::string resolution_line(const std::vector<const KeyTally*>& keys) {
   CoarsestResolution coarsest;
   double row = 0;
+  std::int64_t left_out = 0;
   for (const KeyTally* k : keys) {
+    left_out += k->far_logarithms;
     if (k->coarsest.any() && (!coarsest.any() || k->coarsest.value > coarsest.value)) coarsest = k->coarsest;
     row = std::max(row, k->coarsest_row);
   }
-  return resolution_line(coarsest, row);
+  return resolution_line(coarsest, row, left_out);
 }
 
 bool only_launched(const Digest& d) {
@@ -211,9 +213,15 @@ std::string verdict_reason(const Digest& d) {
   if (parts.empty() && c.pass == 0)
     return "no case could be judged: all lie outside a domain or are not expressible";
   if (parts.empty() && only_launched(d)) return "launches came back, and no output was judged";
-  if (parts.empty())
-    return c.unsupported ? "all planned cases ran and every one inside its kernel's declared domain passed"
-                         : "all planned cases ran and passed";
+  if (parts.empty() && c.unsupported > 0) {
+    for (const Reason& r : unsupported_reasons(d))
+      part(r.count, r.word == "domain"   ? "outside a declared domain"
+                    : r.word == "coarse" ? "too coarse to judge"
+                                         : r.word.c_str());
+    return fmt::format("all {} judged cases passed; {} were not judged ({})", grouped(c.pass),
+                       grouped(c.unsupported), fmt::join(parts, ", "));
+  }
+  if (parts.empty()) return "all planned cases ran and passed";
   return fmt::format("of {} planned cases {}", grouped(c.planned), fmt::join(parts, ", "));
 }
 

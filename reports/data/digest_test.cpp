@@ -98,6 +98,40 @@ TEST(Digest, PutsTogetherTheCasesOfAKeyThatComesInParts) {
   EXPECT_EQ(causes(d)[0].check, "element");
 }
 
+/// Cases that any output would pass are counted apart: nothing says that they lie outside the domain.
+TEST(Digest, TooCoarseIsNoPassAndNotOutside) {
+  ReportData data;
+  for (int i = 0; i < 3; ++i) {
+    Record r = judged("f16", 2, 0.5);
+    r.family = "normal_1";
+    if (i > 0) {
+      r.status = Status::unsupported;
+      r.reason = "coarse: the claimed arithmetic is too coarse to be judged here: a typical output may be off by 1";
+    }
+    data.records.push_back(r);
+  }
+  data.planned = data.executed = 3;
+  const Digest coarse(data);
+  EXPECT_EQ(verdict_reason(coarse), "all 1 judged cases passed; 2 were not judged (2 too coarse to judge)");
+  EXPECT_EQ(coarse.keys()[0].coarse, 2);
+  EXPECT_TRUE(coarse.keys()[0].barely_judged());
+  data.records[1].reason = data.records[2].reason = "domain: V above 1";
+  const Digest outside(data);
+  EXPECT_FALSE(outside.keys()[0].barely_judged());
+  EXPECT_EQ(verdict_reason(outside), "all 1 judged cases passed; 2 were not judged (2 outside a declared domain)");
+}
+
+TEST(Digest, ResolutionNamesWhatItLeavesOut) {
+  ReportData data;
+  Record r = judged("f32", 2, 0.5);
+  r.status = Status::pass, r.resolution = 1e-5, r.resolution_sum = 1e-5, r.op = "lse";
+  data.records.push_back(r);
+  r.resolution = 3;
+  EXPECT_EQ(resolution_line(pointers(Digest(data))).find("more passed"), std::string::npos);
+  data.records.push_back(r);
+  EXPECT_NE(resolution_line(pointers(Digest(data))).find("1 more passed whose logarithm"), std::string::npos);
+}
+
 /// Why cases did not run comes before that they did not.
 TEST(Digest, ARunThatHungSaysSoFirst) {
   ReportData data;

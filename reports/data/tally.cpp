@@ -169,7 +169,10 @@ void KeyTally::take(const Record& r) {
   escalated += r.escalated > 0;
   if (r.status == Status::pass && r.group == conformance::kLaunchesGroup) ++launches_passed;
   if (was_judged(r) && r.status != Status::pass) add_cause(causes, r);
-  if (r.status == Status::unsupported) add_reason(unsupported, r.reason, r.reason);
+  seed = r.seed;
+  coarse += too_coarse(r);
+  if (r.status == Status::unsupported) add_reason(unsupported, too_coarse(r) ? "coarse" : r.reason, r.reason);
+  far_logarithms += r.status == Status::pass && r.resolution && !has_resolution(r);
   if (has_resolution(r)) {
     coarsest.take_resolution(r);
     coarsest_row = std::max(coarsest_row, r.resolution_sum.value_or(0));
@@ -220,7 +223,7 @@ void KeyTally::take_accuracy(const Record& r) {
 
 void KeyTally::take_figures(const Record& r) {
   if (was_judged(r) && r.max_bound_ratio) bound.take(*r.max_bound_ratio, r);
-  if (const auto e = excess_ratio(r)) excess.take(*e, r);
+  if (const auto e = excess_ratio(r); e && was_judged(r)) excess.take(*e, r);
   if (is_ordinary_family(r.family)) {
     if (r.max_ulp) ordinary.take(*r.max_ulp, r);
     if (r.p99_ulp) ordinary_p99.take(*r.p99_ulp, r);
@@ -257,28 +260,41 @@ const Extreme& KeyTally::of(const Extremes& largest, std::optional<double> Figur
   return largest[i];
 }
 
+bool too_coarse(const Record& r) {
+  return r.status == Status::unsupported &&
+         r.reason.find(": the claimed arithmetic is too coarse") != std::string::npos;
+}
+
 bool has_resolution(const Record& r) {
   const bool logarithm = logarithms(parse_op(r.op).value_or(Op::softmax));
   return r.status == Status::pass && r.resolution && !(logarithm && *r.resolution > 1e-3);
 }
 
-std::string resolution_line(const CoarsestResolution& coarsest, double row) {
+std::string resolution_line(const CoarsestResolution& coarsest, double row, std::int64_t left_out) {
   if (!coarsest.any()) return {};
-  return fmt::format(
-      "resolution: a typical output off by more than {:.2g}, or a whole row by more than {:.2g}, would have "
-      "been refused everywhere (coarsest: {}, row length V = {})",
+  std::string out = fmt::format(
+      "resolution: in every case that passed, a typical output off by more than {:.2g}, or a whole row by "
+      "more "
+      "than {:.2g}, would have been refused (coarsest: {}, row length V = {})",
       coarsest.value, row, coarsest.family, grouped(coarsest.V));
+  if (left_out > 0)
+    out += fmt::format(
+        "; {} more passed whose logarithm is so far from 0 that its last place is coarser than 0.001",
+        grouped(left_out));
+  return out;
 }
 
 std::string resolution_line(const std::vector<Record>& records) {
   CoarsestResolution coarsest;
   double row = 0;
+  std::int64_t left_out = 0;
   for (const Record& r : records) {
+    left_out += r.status == Status::pass && r.resolution && !has_resolution(r);
     if (!has_resolution(r)) continue;
     coarsest.take_resolution(r);
     row = std::max(row, r.resolution_sum.value_or(0));
   }
-  return resolution_line(coarsest, row);
+  return resolution_line(coarsest, row, left_out);
 }
 
 }  // namespace assay

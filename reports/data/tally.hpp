@@ -120,6 +120,9 @@ struct KeyTally {
   StatusCounts status;
   std::int64_t launches_passed = 0;  // passes of the group `launches`, which judges no outputs
   std::int64_t escalated = 0;
+  std::uint64_t seed = 0;           // of its last record
+  std::int64_t coarse = 0;          // too_coarse() records
+  std::int64_t far_logarithms = 0;  // passes that has_resolution() leaves out
   std::vector<Cause> causes;
   std::vector<Reason> unsupported;
   CoarsestResolution coarsest;  // of all passes
@@ -156,6 +159,8 @@ struct KeyTally {
   std::int64_t passed() const { return status[Status::pass]; }
   std::int64_t bad() const { return status.bad(); }
   bool ran() const { return records() > status[Status::not_run]; }
+  /// Most cases were too coarse to be judged, so the passes say little: they are of the easiest rows.
+  bool barely_judged() const { return bad() == 0 && coarse > passed(); }
   /// Every record is a pass, or outside what the kernel promises.
   bool right() const { return status[Status::pass] + status[Status::unsupported] == records(); }
 
@@ -182,11 +187,16 @@ std::optional<double> excess_ratio(const Record& r);
 /// True if the record was judged, so that its numbers count: neither unsupported nor not_run.
 bool was_judged(const Record& r);
 
+/// True for a record whose claimed arithmetic lets pass nearly any output, so that a verdict would say
+/// nothing (VERDICT.md, section 1). Its rows may well lie within the kernel's domain.
+bool too_coarse(const Record& r);
+
 /// True for a pass whose resolution says something about its kernel. It does not if the output is a logarithm
 /// so far from 0 that its last place is coarser than 1e-3: then no kernel can be more exact.
 bool has_resolution(const Record& r);
-/// "resolution: a typical output off by ..."; "" if no pass has a resolution. `row`: the largest of a row.
-std::string resolution_line(const CoarsestResolution& coarsest, double row);
+/// "resolution: in every case that passed, ..."; "" if no pass has a resolution. `row`: the largest of a row.
+/// `left_out`: the passes that has_resolution() leaves out.
+std::string resolution_line(const CoarsestResolution& coarsest, double row, std::int64_t left_out);
 std::string resolution_line(const std::vector<Record>& records);
 
 }  // namespace assay

@@ -9,7 +9,11 @@
 namespace assay {
 namespace {
 
-constexpr double kErrorStep = 0.01, kSpeedStep = 0.05;
+/// By how much a figure may differ: a part of its value, and in any case `least`.
+struct ChangeLimit {
+  double part, least, part_of_other_inputs;
+};
+constexpr ChangeLimit kExact{0, 0, 0}, kErrorStep{0.01, 0.01, 0.1}, kSpeedStep{0.05, 0, 0.05};
 
 /// The word after "commit " in "0.1.0 (commit 0123456789ab)".
 std::string commit_in(const std::string& text) {
@@ -26,13 +30,14 @@ bool any(const HistoryRun&, const HistoryRun&) { return true; }
 
 /// The last report before the newest that measured the figure, of those that `alike` takes.
 template <class Get>
-std::optional<std::pair<double, std::string>> before(const std::vector<HistoryRun>& runs,
-                                                     const std::string& key, const Get& figure,
-                                                     bool (*alike)(const HistoryRun&, const HistoryRun&)) {
+std::optional<std::pair<double, const HistoryRun*>> before(const std::vector<HistoryRun>& runs,
+                                                           const std::string& key, const Get& figure,
+                                                           bool (*alike)(const HistoryRun&,
+                                                                         const HistoryRun&)) {
   for (std::size_t i = runs.size() - 1; i-- > 0;) {
     const auto at = runs[i].keys.find(key);
     if (at == runs[i].keys.end() || !alike(runs[i], runs.back())) continue;
-    if (const std::optional<double> v = figure(at->second)) return std::make_pair(*v, runs[i].commit);
+    if (const std::optional<double> v = figure(at->second)) return std::make_pair(*v, &runs[i]);
   }
   return std::nullopt;
 }
@@ -52,7 +57,7 @@ HistoryRun history_run(const std::string& folder, const Digest* digest,
     for (const KeyTally& k : digest->keys()) {
       if (!k.ran()) continue;
       HistoryPoint& p = run.keys[k.info.key];
-      p.ulp = value(k.ordinary), p.excess = value(k.excess), p.bad = k.bad();
+      p.ulp = value(k.ordinary), p.excess = value(k.excess), p.bad = k.bad(), p.seed = k.seed;
     }
   }
   std::map<std::string, std::vector<double>> shares;
@@ -72,7 +77,7 @@ HistoryChanges last_changes(const std::vector<HistoryRun>& runs) {
   std::vector<HistoryChange>& out = all.changes;
   if (runs.size() < 2) return all;
   for (const auto& [key, now] : runs.back().keys) {
-    const auto compare = [&](const char* name, auto figure, double step, bool larger_is_worse,
+    const auto compare = [&](const char* name, auto figure, const ChangeLimit& step, bool larger_is_worse,
                              bool (*alike)(const HistoryRun&, const HistoryRun&) = same_extent) {
       const std::optional<double> after = figure(now);
       const auto old = before(runs, key, figure, alike);
@@ -80,13 +85,16 @@ HistoryChanges last_changes(const std::vector<HistoryRun>& runs) {
       ++all.compared;
       if (*after == old->first) return;
       const double change = *after - old->first;
-      if (std::isfinite(change) && std::fabs(change) <= step * std::fabs(old->first)) return;
-      out.push_back({key, name, old->second, old->first, *after, (change > 0) == larger_is_worse});
+      const bool same_inputs = old->second->keys.at(key).seed == now.seed;
+      const double part = same_inputs ? step.part : step.part_of_other_inputs;
+      if (std::isfinite(change) && std::fabs(change) <= std::max(part * std::fabs(old->first), step.least))
+        return;
+      out.push_back({key, name, old->second->commit, old->first, *after, (change > 0) == larger_is_worse});
     };
     compare(
         "bad records",
-        [](const HistoryPoint& p) { return p.bad ? std::optional<double>(*p.bad) : std::nullopt; }, 0, true,
-        any);
+        [](const HistoryPoint& p) { return p.bad ? std::optional<double>(*p.bad) : std::nullopt; }, kExact,
+        true, any);
     compare(
         "max ULP, ordinary rows", [](const HistoryPoint& p) { return p.ulp; }, kErrorStep, true);
     compare(

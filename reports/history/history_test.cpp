@@ -88,6 +88,20 @@ TEST(History, SaysWhatGotWorseAndAgainstWhich) {
   }
 }
 
+TEST(History, SmallChangesAreNone) {
+  HistoryRun before, after;
+  before.keys["a/f32@host"] = {1.5, 9.06e-10, std::nullopt, 0, 1};
+  after.keys["a/f32@host"] = {1.55, 9.17e-10, std::nullopt, 0, 1};
+  // 1 % of almost nothing is nothing.
+  ASSERT_EQ(last_changes({before, after}).changes.size(), 1u);
+  EXPECT_EQ(last_changes({before, after}).changes[0].figure, "max ULP, ordinary rows");
+  // Other inputs give another largest error.
+  after.keys["a/f32@host"].seed = 2;
+  EXPECT_TRUE(last_changes({before, after}).changes.empty());
+  after.keys["a/f32@host"].ulp = 1.7;
+  EXPECT_EQ(last_changes({before, after}).changes.size(), 1u);
+}
+
 TEST(History, ComparesOnlyWhatIsAlike) {
   HistoryRun checked, elsewhere, swept;
   checked.machine = swept.machine = "a machine", elsewhere.machine = "another";
@@ -122,8 +136,9 @@ TEST(History, CommandDrawsAPanelForEachKernel) {
   EXPECT_TRUE(o.out.starts_with("worse: online_warp/f32@host: max ULP, ordinary rows: ")) << o.out;
   const std::string html = read_file(folder / "h" / "history.html");
   EXPECT_EQ(test_html::unbalanced(html), "");
-  EXPECT_EQ(test_html::foreign_address(html), "");
+  EXPECT_EQ(test_html::foreign_address(html, {"../old/index.html", "../new/index.html"}), "");
   EXPECT_NE(html.find("<b>WORSE</b>"), std::string::npos);
+  EXPECT_NE(html.find("<a href=\"../old/index.html\">"), std::string::npos) << "the reports are linked";
   // Two figures of accuracy; the top-k of logits has no error.
   EXPECT_EQ(test_html::occurrences(html, "<svg xmlns"),
             static_cast<int>(2 * (test_data::kVariants.size() - 1)));

@@ -31,12 +31,18 @@ std::string label_of(const HistoryRun& run, std::size_t i) {
   return fmt::format("{}: {}", i + 1, run.commit.empty() ? run.folder : run.commit);
 }
 
+/// A link, where the folder holds a page and can be reached from the history's own.
+std::string folder_link(const HistoryRun& run) {
+  if (run.page.empty()) return escape(run.folder);
+  return fmt::format("<a href=\"{}\">{}</a>", escape(run.page), escape(run.folder));
+}
+
 std::string runs_table(const std::vector<HistoryRun>& runs) {
   std::string out = open_table({"#run", "commit", "machine", "extent", "folder", "#keys"}) + "<tbody>";
   for (std::size_t i = 0; i < runs.size(); ++i)
     out += fmt::format("<tr><th class=\"n\">{}</th><td><code>{}</code></td><td>{}</td><td>{}</td><td>{}</td>",
                        i + 1, escape(runs[i].commit), escape(runs[i].machine),
-                       runs[i].quick ? "quick" : "whole", escape(runs[i].folder)) +
+                       runs[i].quick ? "quick" : "whole", folder_link(runs[i])) +
            page::count_cell(static_cast<std::int64_t>(runs[i].keys.size())) + "</tr>";
   return scroll(out + "</tbody></table>");
 }
@@ -60,7 +66,7 @@ struct DrawnFigure {
 constexpr DrawnFigure kDrawnFigures[] = {
     {"accuracy", "Accuracy: max ULP on ordinary rows", "ULP", &HistoryPoint::ulp, true},
     {"merit", "Accuracy: error/bound without the last rounding", "share of the bound", &HistoryPoint::excess,
-     true},
+     false},
     {"speed", "Speed: share of the copy", "share of the copy", &HistoryPoint::share, false},
 };
 
@@ -149,8 +155,12 @@ std::string render_history_page(const std::vector<HistoryRun>& runs,
   if (!left_out.empty())
     f.sentence += fmt::format(" {} more could not be read: see The reports.", left_out.size());
   f.about =
-      "Runs are numbered in the order of the command line. Compare speeds only between runs on one machine, "
-      "and errors only between quick runs or between whole ones.";
+      "Runs are numbered in the order of the command line. Only speeds of one machine are compared, "
+      "and only errors of two quick runs or of two whole ones. An error has changed if it differs by more "
+      "than 1 % "
+      "(10 % where the two runs drew their inputs with different seeds) and by more than 0.01; a speed, by "
+      "more "
+      "than 5 %.";
   f.sections = {{"last", "What changed last", changes_table(changes)}};
   for (const DrawnFigure& figure : kDrawnFigures)
     if (std::string html = drawn(runs, figure); !html.empty())

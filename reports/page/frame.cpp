@@ -18,11 +18,14 @@ std::string framed(const Frame& f) {
   out += fmt::format("<title>{}: {}</title><style>{}{}</style></head>\n<body><main>\n", f.verdict, f.subject,
                      page_css, f.css);
   out += fmt::format("{}{}<header><h1>{}</h1>", kPagesBegin, kPagesEnd, f.heading);
-  out += fmt::format("<div class=\"verdict{}\"><b>{}</b><span>{}</span></div>{}", f.passed ? "" : " fail",
+  out += fmt::format("<div class=\"verdict{}\"><b>{}</b><span>{}</span></div>{}",
+                     f.passed   ? ""
+                     : f.partly ? " partly"
+                                : " fail",
                      f.verdict, f.sentence, f.facts);
   if (!f.about.empty()) out += "<p>" + f.about + "</p>";
   out += "</header>" + f.below;
-  if (f.sections.size() > 1) {
+  if (f.sections.size() > 3) {
     out += "<nav aria-label=\"Contents\"><ol>";
     for (const Section& s : f.sections) out += fmt::format("<li><a href=\"#{}\">{}</a></li>", s.id, s.title);
     out += "</ol></nav>";

@@ -17,6 +17,7 @@ struct Section {
 struct Frame {
   std::string verdict;  // PASS, FAIL, ...
   bool passed = false;
+  bool partly = false;  // neither passed nor failed: amber
   std::string subject;         // the window's title is "VERDICT: SUBJECT"
   std::string heading, about;  // `about`: a paragraph
   std::string sentence;        // to the right of the verdict
@@ -28,7 +29,7 @@ struct Frame {
 /// The links to the other pages of a folder stand between these: folder/links.hpp puts them there.
 inline constexpr std::string_view kPagesBegin = "<!--pages-->", kPagesEnd = "<!--/pages-->";
 
-/// The text of a self-contained page. It has a table of contents if it has more than one section.
+/// The text of a self-contained page. It has a table of contents if it has more than three sections.
 std::string framed(const Frame& f);
 
 /// A small label over a large number. `css`: a class for the number. A value of "0" is always grey.

@@ -18,7 +18,8 @@ std::string counts(const Counts& n) {
     out.push_back({label, grouped(v), css});
   };
   item("planned", n.planned, "");
-  item("executed", n.executed, n.executed < n.planned ? "bad" : "");
+  // Whether every planned case was taken up; some of these cannot be launched, and count as unsupported.
+  if (n.executed < n.planned) item("executed", n.executed, "bad");
   item("pass", n.pass, "good");
   item("fail", n.fail, "bad");
   item("inconclusive", n.inconclusive, "warn");
@@ -127,13 +128,19 @@ std::string failures(const Context& c) {
 Frame kernel_overview(const Context& c) {
   const Counts n = count(c.keys);
   const std::int64_t bad = n.fail + n.crashed + n.hung;
-  std::int64_t lost = 0;  // cases of keys that can run there
-  for (const KeyTally* k : c.keys) lost += k->ran() ? k->status[Status::not_run] : 0;
+  std::int64_t lost = 0, coarse = 0;  // lost: cases of keys that can run there
+  bool barely = false;
+  for (const KeyTally* k : c.keys) {
+    lost += k->ran() ? k->status[Status::not_run] : 0;
+    coarse += k->coarse, barely |= k->barely_judged();
+  }
   Frame f;
-  f.passed = bad + n.inconclusive + lost == 0 && n.pass > 0;
+  f.passed = bad + n.inconclusive + lost == 0 && n.pass > 0 && !barely;
+  f.partly = barely && bad + n.inconclusive + lost == 0;
   f.verdict = bad > 0              ? "FAIL"
               : lost > 0           ? "INCOMPLETE"
               : n.inconclusive > 0 ? "INCONCLUSIVE"
+              : barely             ? "JUDGED IN PART"
               : n.pass > 0         ? "PASS"
               : n.unsupported > 0  ? "NOT JUDGED"
                                    : "NOT RUN";
@@ -149,8 +156,15 @@ Frame kernel_overview(const Context& c) {
   if (n.hung > 0) f.sentence += fmt::format(", {} hung", grouped(n.hung));
   if (n.crashed > 0) f.sentence += fmt::format(", {} crashed", grouped(n.crashed));
   if (lost > 0) f.sentence += fmt::format("; {} did not run", grouped(lost));
-  if (n.unsupported > 0)
-    f.sentence += fmt::format("; {} lie outside the kernel's declared domain", grouped(n.unsupported));
+  if (coarse > 0)
+    f.sentence += fmt::format(
+        "; {} could not be judged, because the arithmetic that the kernel claims is so coarse that nearly "
+        "any "
+        "output would pass",
+        grouped(coarse));
+  if (n.unsupported > coarse)
+    f.sentence +=
+        fmt::format("; {} lie outside the kernel's declared domain", grouped(n.unsupported - coarse));
   f.sentence += ".";
   f.facts = contracts(c);
   if (const std::string line = resolution_line(c.keys); !line.empty())
@@ -167,7 +181,6 @@ Frame overview(const Context& c, const Digest& whole) {
   f.passed = verdict == Verdict::pass;
   f.subject = check ? "softmax conformance check" : "softmax accuracy report";
   f.heading = check ? "Softmax conformance check" : "Softmax accuracy report";
-  f.about = how_judged(c);
   f.sentence = escape(capitalised(verdict_reason(whole))) + ".";
   if (c.data.seconds > 0) f.sentence += fmt::format(" Took {} s.", number(c.data.seconds));
   f.facts = contracts(c);
@@ -181,9 +194,13 @@ Frame overview(const Context& c, const Digest& whole) {
     f.facts += "<p>" + escape(capitalised(line)) + ".</p>\n";
   if (const std::string why = not_sandboxed(c.data.environment); !why.empty())
     f.facts += "<p>Not sandboxed: " + escape(why) + ".</p>\n";
-  // What failed comes before the counts: it is what a failing page is opened for.
-  f.facts = failures(c) + f.facts + counts(count(whole)) + reasons(c, whole);
+  // What failed comes first: it is what a failing page is opened for.
+  f.facts = failures(c) + f.facts;
   return f;
+}
+
+std::string what_ran(const Context& c, const Digest& whole) {
+  return counts(count(whole)) + reasons(c, whole) + "<p>" + how_judged(c) + "</p>\n";
 }
 
 std::string how_to_read() {

@@ -3,6 +3,7 @@
 #include "reports/page/page.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -188,6 +189,18 @@ std::string compare_page(const Context& c, Verdict verdict) {
   return framed(f);
 }
 
+/// The environment of the report. The speeds beside it may come from other commits.
+std::vector<std::pair<std::string, std::string>> made(const Context& c, const InFolder& in_folder) {
+  auto out = c.data.environment;
+  std::set<std::string> commits;
+  for (const SweepRecord& r : in_folder.sweep)
+    if (!r.commit.empty()) commits.insert(r.commit);
+  if (!commits.empty())
+    out.emplace_back("speeds",
+                     fmt::format("commit{} {}", commits.size() == 1 ? "" : "s", fmt::join(commits, ", ")));
+  return out;
+}
+
 }  // namespace
 }  // namespace page
 
@@ -199,8 +212,10 @@ std::vector<std::pair<std::string, std::string>> render_pages(const Digest& dige
   Context whole = gather(digest, timed, pointers(digest));
   whole.page_of = names_of_pages(whole.variants);
   Frame index = overview(whole, digest);
-  index.sections = {{"kernels", "Kernels", kernel_table(whole) + where_made(digest.about().environment)},
-                    {"reading", "How to read these pages", how_to_read()}};
+  index.sections = {
+      {"kernels", "Kernels", kernel_table(whole)},
+      {"ran", "What ran, and where", what_ran(whole, digest) + where_made(made(whole, in_folder))},
+      {"reading", "How to read these pages", how_to_read()}};
   out.emplace_back("index.html", framed(index));
   out.emplace_back("compare.html", compare_page(whole, verdict_of(digest)));
   std::map<std::string, std::vector<const KeyTally*>> kernels;

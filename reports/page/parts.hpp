@@ -28,7 +28,11 @@ struct Timed {
   /// The errors of each peer, by op and dtype, at the shapes at which every row of it was judged, or one is
   /// wrong.
   std::map<std::pair<std::string, std::string>, std::map<std::string, std::map<Shape, double>>> peers;
+  /// The number of rows at which most of the long rows (kLongRow) were timed; 0 if there are none.
+  std::int64_t usual_rows = 0;
 };
+/// From this V on, the time of a launch is that of moving its bytes.
+inline constexpr std::int64_t kLongRow = 1000;
 
 // What all sections need, computed once: of a whole report, or of one kernel of it.
 struct Context {
@@ -42,8 +46,9 @@ struct Context {
 };
 
 // Of index.html.
-Frame overview(const Context& c, const Digest& whole);  // verdict, contract, failures, environment
-std::string kernel_table(const Context& c);             // a row per kernel
+Frame overview(const Context& c, const Digest& whole);        // verdict, contract, failures
+std::string what_ran(const Context& c, const Digest& whole);  // counts, what was not judged and why
+std::string kernel_table(const Context& c);                   // a row per kernel
 std::string how_to_read();
 // Of compare.html: all kernels side by side.
 std::string variants_by_dtype(const Context& c);  // a matrix; every key with its claim
@@ -73,7 +78,8 @@ std::string failures(const Context& c);
 /// key is named if it is not "". "" if there are none.
 std::string findings_list(const std::string& key, const KeyConformance& of, std::size_t most);
 
-/// The times of one kernel at one dtype, over the row lengths of at least 1,000 that were timed.
+/// The speed of one kernel at one dtype, over the long rows that were timed with usual_rows rows. Row lengths
+/// that were timed at some of the kernel's dtypes only are left out, so that its dtypes can be compared.
 struct Share {
   double median = 0, least = 0, most = 0;  // of the speed of the copy
   std::size_t shapes = 0;

@@ -298,8 +298,13 @@ std::string error_by_size(const Context& c) {
 }
 
 std::string signed_errors(const Context& c) {
-  return "<p>A correctly rounded output would fill the band between &minus;0.5 and 0.5 evenly, at density 1. "
-         "A mean that is not 0 is a bias: along long rows, biased errors add up instead of cancelling.</p>" +
+  return "<p>Correctly rounded outputs lie between &minus;0.5 and 0.5. They fill this band evenly, at "
+         "density 1, where "
+         "few outputs round to 0. In f16 most probabilities of a long row do: "
+         "there the band is uneven, and its mean below 0, for the best kernel too. Elsewhere a mean that is "
+         "not 0 is a bias: along long rows, biased errors add up instead of cancelling. A curve that is cut "
+         "by the "
+         "upper edge goes on above it.</p>" +
          dtype_legend(c, "") + per_backend(c, histogram_panels);
 }
 

@@ -27,6 +27,7 @@
 #include "reports/data/say.hpp"
 #include "reports/out/command_line.hpp"
 #include "reports/out/record_journal.hpp"
+#include "reports/page/folder/links.hpp"
 #include "reports/page/folder/write_report.hpp"
 #include "reports/records/record_lines.hpp"
 #include "reports/terminal/answer.hpp"
@@ -165,6 +166,8 @@ int run_adopt_command(AdoptArguments& o) {
                {out / "certificate.html", render_certificate_page(c)},
                {out / "badge.svg", render_badge(c)},
                {out / "badge.md", badge_line(c, "") + "\n"}});
+  link_pages(out.path());
+  link_pages(out / "check");
   journal.finish();
   print_verdict(render_certificate_terminal(c));
   fmt::print("certificate: {}\npage: {}\nbadge: {}\n", (out / "certificate.json").string(),

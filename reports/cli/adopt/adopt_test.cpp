@@ -60,6 +60,8 @@ TEST_F(Adopt, ARightKernelGetsACertificateThatVerifies) {
   for (const char* file : {"out/certificate.html", "out/badge.svg", "out/badge.md", "out/check/index.html"})
     EXPECT_TRUE(fs::exists(at(file))) << file;
   EXPECT_NE(read_file(at("out/certificate.html")).find("PASS"), std::string::npos);
+  EXPECT_NE(read_file(at("out/certificate.html")).find("href=\"check/index.html\""), std::string::npos);
+  EXPECT_NE(read_file(at("out/check/index.html")).find("href=\"../certificate.html\""), std::string::npos);
   EXPECT_NE(o.out.find("badge: [![assay: PASS on the CPU, a part of the check]("), o.out.npos) << o.out;
 
   const Outcome again = verify();

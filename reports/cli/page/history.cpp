@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cctype>
+#include <cstring>
 #include <filesystem>
 
 #include "reference/error.hpp"
@@ -26,6 +28,20 @@ struct HistoryArguments {
   std::string out = "out/history";
   int threads = 0;
 };
+
+/// The page of a report in `folder`, as a URL relative to `from`; "" if it has none.
+std::string page_of(const fs::path& folder, const fs::path& from) {
+  for (const char* name : {"index.html", "sweep.html"}) {
+    if (!fs::exists(folder / name)) continue;
+    std::string url;
+    for (const char c : fs::relative(folder / name, from).generic_string())
+      url += std::isalnum(static_cast<unsigned char>(c)) || std::strchr("-._~/", c)
+                 ? std::string(1, c)
+                 : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    return url;
+  }
+  return "";
+}
 
 HistoryRun read_run(const std::string& name, int threads) {
   const fs::path folder = name;
@@ -53,6 +69,7 @@ int run_history_command(const HistoryArguments& o) {
   for (const std::string& why : left_out) say("assay: left out: {}\n", why);
   const fs::path out = o.out;
   prepare_folder(out);
+  for (HistoryRun& run : runs) run.page = page_of(run.folder, out);
   write_files({{out / "history.html", render_history_page(runs, left_out)}});
   link_pages(out);
   for (const HistoryChange& c : last_changes(runs).changes)

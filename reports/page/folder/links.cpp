@@ -23,6 +23,8 @@ constexpr Known kKnown[] = {{"index.html", "Overview"},      {"compare.html", "S
                             {"sweep.html", "Speed"},         {"sweep_shapes.html", "Speed by shape"},
                             {"functions.html", "Functions"}, {"history.html", "History"},
                             {"check/index.html", "Check"},   {"selftest.html", "Self-test"},
+                            {"certificate.html", "Certificate"},
+                            {"../certificate.html", "Certificate"},
                             {"../index.html", "All results"}};
 
 std::size_t rank(const std::string& name) {
@@ -69,7 +71,7 @@ void link_pages(const fs::path& folder) {
   std::vector<std::string> names;
   for (const fs::path& page : top) names.push_back(page.filename().string());
   // A folder of several runs holds a check as a folder of its own.
-  for (const char* other : {"check/index.html", "../index.html"})
+  for (const char* other : {"check/index.html", "../certificate.html", "../index.html"})
     if (!top.empty() && fs::exists(folder / other)) names.emplace_back(other);
   std::stable_sort(names.begin(), names.end(),
                    [](const std::string& a, const std::string& b) { return rank(a) < rank(b); });

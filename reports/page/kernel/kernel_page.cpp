@@ -61,26 +61,47 @@ static bool of_every_row(const SweepRecord& r) {
 static Timed::Shape shape_of(const SweepRecord& r) { return {r.op, r.dtype, r.family, r.rows, r.V, r.k}; }
 
 Timed::Timed(const InFolder& in_folder) {
+  std::map<std::int64_t, std::size_t> with_rows;
   for (const SweepRecord& r : in_folder.sweep) {
     const Name n = parts_of(r.key);
     if (r.role == "variant") of[{n.variant, r.dtype}].push_back(&r);
+    if (r.role == "variant" && r.V >= kLongRow && share(r)) ++with_rows[r.rows];
     // Of a large output only a few rows may be judged. Their error can not be compared with that of all rows.
     if (r.role != "peer" || !of_every_row(r)) continue;
     double& largest = peers[{r.op, r.dtype}][n.variant].try_emplace(shape_of(r), 0).first->second;
     largest = std::max(largest, *r.max_ulp);
   }
   for (const AccessRecord& a : in_folder.accesses) accesses[parts_of(a.key).variant].push_back(&a);
+  for (const auto& [rows, n] : with_rows)
+    if (n >= with_rows[usual_rows]) usual_rows = rows;
+}
+
+/// By row length, k and family.
+using Shares = std::map<std::tuple<std::int64_t, int, std::string>, double>;
+static Shares shares_of(const Context& c, const std::string& variant, const std::string& dtype) {
+  Shares out;
+  if (const auto timed = c.timed.of.find({variant, dtype}); timed != c.timed.of.end())
+    for (const SweepRecord* r : timed->second)
+      if (const auto s = share(*r); s && r->V >= kLongRow && r->rows == c.timed.usual_rows)
+        out[{r->V, r->k, r->family}] = *s;
+  return out;
 }
 
 std::optional<Share> share_of_copy(const Context& c, const std::string& variant, const std::string& dtype) {
-  const auto timed = c.timed.of.find({variant, dtype});
-  if (timed == c.timed.of.end()) return std::nullopt;
-  std::vector<double> shares;
-  for (const SweepRecord* r : timed->second)
-    if (const auto s = share(*r); s && r->V >= 1000) shares.push_back(*s);
-  if (shares.empty()) return std::nullopt;
-  return Share{quantile(shares, 0.5), *std::min_element(shares.begin(), shares.end()),
-               *std::max_element(shares.begin(), shares.end()), shares.size()};
+  const Shares own = shares_of(c, variant, dtype);
+  std::vector<Shares> others;
+  for (const std::string& d : c.dtypes)
+    if (Shares one = shares_of(c, variant, d); d != dtype && !one.empty()) others.push_back(std::move(one));
+  std::vector<double> all, common;
+  for (const auto& [shape, value] : own) {
+    all.push_back(value);
+    if (std::all_of(others.begin(), others.end(), [&](const Shares& o) { return o.contains(shape); }))
+      common.push_back(value);
+  }
+  if (common.empty()) common = std::move(all);
+  if (common.empty()) return std::nullopt;
+  return Share{quantile(common, 0.5), *std::min_element(common.begin(), common.end()),
+               *std::max_element(common.begin(), common.end()), common.size()};
 }
 
 std::optional<BesidePeer> beside_peer(const Context& c, const KeyInfo& key, const std::string& peer) {

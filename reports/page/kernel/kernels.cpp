@@ -15,11 +15,12 @@ namespace {
 struct Row {
   std::string variant;
   std::vector<const KeyTally*> keys;  // by dtype, as Context::dtypes; null: it has no such key
-  std::int64_t records = 0, passed = 0, bad = 0, unsupported = 0;
+  std::int64_t records = 0, passed = 0, bad = 0, unsupported = 0, coarse = 0;
+  bool barely = false;  // one of its keys was barely judged
   std::string not_run;
   double merit = INFINITY;  // the largest error/bound without the last rounding
 
-  int rank() const { return bad > 0 ? 0 : passed > 0 ? 1 : 2; }
+  int rank() const { return bad > 0 ? 0 : passed == 0 ? 3 : barely ? 2 : 1; }
 };
 
 std::vector<Row> rows_of(const Context& c, const std::string& backend) {
@@ -35,7 +36,8 @@ std::vector<Row> rows_of(const Context& c, const std::string& backend) {
       if (!k) continue;
       any = true;
       row.records += k->records(), row.passed += k->passed(), row.bad += k->bad();
-      row.unsupported += k->status[Status::unsupported];
+      row.unsupported += k->status[Status::unsupported], row.coarse += k->coarse;
+      row.barely |= k->barely_judged();
       if (!k->info.not_run.empty()) row.not_run = k->info.not_run;
       if (k->excess.any()) merit = std::max(merit, k->excess.value);
     }
@@ -59,7 +61,12 @@ std::string verdict_cell(const Row& row) {
                        row.not_run.empty() ? "" : " title=\"" + escape(row.not_run) + "\"",
                        row.not_run.empty() ? "not judged" : "not run");
   std::string note = grouped(row.passed) + " cases";
-  if (row.unsupported > 0) note += fmt::format(", {} outside", grouped(row.unsupported));
+  if (row.coarse > 0) note += fmt::format(", {} too coarse to judge", grouped(row.coarse));
+  if (row.unsupported > row.coarse)
+    note += fmt::format(", {} outside", grouped(row.unsupported - row.coarse));
+  if (row.barely)
+    return fmt::format("<td class=\"nw\" data-v=\"1\"><b class=\"warn\">in part</b><small>{}</small></td>",
+                       note);
   return fmt::format("<td class=\"nw\" data-v=\"2\"><b class=\"good\">pass</b><small>{}</small></td>", note);
 }
 
@@ -71,7 +78,7 @@ std::string with_edge(std::string cell) {
 std::string share_cell(const std::optional<Share>& s) {
   if (!s) return number_cell(std::nullopt);
   return fmt::format(
-      "<td class=\"n ratio\" data-v=\"{}\" title=\"{} shapes of V from 1,000: {} to {}\">{}"
+      "<td class=\"n ratio\" data-v=\"{}\" title=\"median of {} row lengths: {} to {}\">{}"
       "<i style=\"width:{:.0f}%\"></i></td>",
       s->median, s->shapes, plain_percent(s->least), plain_percent(s->most), plain_percent(s->median),
       std::clamp(100 * s->median, 0.0, 100.0));
@@ -106,9 +113,13 @@ std::string peer_cell(const Context& c, const KeyTally& k) {
     if (!both) continue;
     all += fmt::format("{}{} {} ({} at {} shapes)", all.empty() ? "" : ", ", peer, plain_number(both->peer),
                        plain_number(both->own), both->shapes);
-    if (!best || both->peer < best->peer) best = both, name = peer;
+    // A peer that was wrong at the only shapes they share says nothing of how accurate peers are.
+    if (std::isfinite(both->peer) && (!best || both->peer < best->peer)) best = both, name = peer;
   }
-  if (!best) return number_cell(std::nullopt);
+  if (!best && all.empty()) return number_cell(std::nullopt);
+  if (!best)
+    return "<td class=\"n mute\" title=\"at the shapes that both were judged at, every peer was wrong: " +
+           escape(all) + "\">" + kDash + "</td>";
   return fmt::format(
       "<td class=\"n\" data-v=\"{}\" title=\"peers, and this kernel at their shapes: "
       "{}\">{}<small class=\"wrap\">{} {}</small></td>",
@@ -155,7 +166,13 @@ std::string kernels_on(const Context& c, const std::string& backend) {
       span +
       "<abbr title=\"the smallest relative error of a typical output that would have been refused on every "
       "input\">resolution</abbr></th>";
-  if (timed) out += span + "share of the copy</th>";
+  if (timed)
+    out += span +
+           fmt::format(
+               "<abbr title=\"median over the row lengths from V = {} on that were timed at every dtype of "
+               "the kernel. For top-k and logsumexp, which write almost nothing, it is the share of the "
+               "read.\">share of the copy, {} row{}</abbr></th>",
+               grouped(kLongRow), grouped(c.timed.usual_rows), c.timed.usual_rows == 1 ? "" : "s");
   if (peers)
     out += span +
            "<abbr title=\"of this kernel at the shapes at which every row of the most accurate peer was "
@@ -211,12 +228,15 @@ std::string kernel_table(const Context& c) {
   const bool gradients = std::any_of(c.keys.begin(), c.keys.end(), [](const KeyTally* k) {
     return k->info.op.find("backward") != std::string::npos;
   });
-  return "<p>Each kernel has a page of its own: click its name. <em>Ordinary rows</em> are logits and "
+  return "<p>Click a kernel's name for its own page. Failing kernels come first, then those that use the "
+         "smallest "
+         "share of their bound. Hold the pointer over a number to see where it was found.</p>" +
+         per_backend(c, kernels_on) +
+         "<p><em>Ordinary rows</em> are logits and "
          "attention scores of real networks, and N(0, 1). A correctly rounded result has at most 0.5 ULP. "
          "<em>error/bound without the last rounding</em> tells kernels apart: 0 is a correctly rounded "
-         "output, 1 is the limit. Hold the pointer over a number to see where it was found.</p>" +
-         std::string(c.timed.peers.empty() ? "" : kPeersText) + (gradients ? kGradientsText : "") +
-         per_backend(c, kernels_on);
+         "output, 1 is the limit.</p>" +
+         std::string(c.timed.peers.empty() ? "" : kPeersText) + (gradients ? kGradientsText : "");
 }
 
 }  // namespace assay::page
