@@ -153,11 +153,12 @@ std::string domain(const Context& c) {
       l.records += o.records, l.rows += o.rows, l.outside += o.outside;
     }
   std::string out =
-      "<p>Rows for which a variant promises nothing. They are run nevertheless, to show what the kernel does "
+      "<p>Rows for which a variant promises nothing: outside its declared domain, or too coarse in its "
+      "arithmetic "
+      "for any verdict. They are run where that is possible, to show what the kernel does "
       "there. The naive algorithm subtracts no maximum, so it overflows on rows on which safe and online do "
       "not.</p>";
-  if (lines.empty())
-    return out + "<p class=\"mute\">Every row of this run lies inside its kernel's domain.</p>";
+  if (lines.empty()) return "";
   constexpr std::size_t kMost = 400;
   std::string table = open_table({"variant", "family", "reason", "what came back", "dtypes, backends", "V",
                                   "#rows outside", "#rows", "#records"}) +

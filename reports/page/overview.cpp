@@ -256,7 +256,7 @@ std::string how_to_read() {
   for (const auto& [word, text] : words) out += fmt::format("<dt>{}</dt><dd>{}</dd>", word, text);
   return out +
          "</dl><p>One click on a command selects all of it. The complete records are in "
-         "<code>records.jsonl</code> beside this page.</p>";
+         "<code>records.jsonl</code> beside this page, or packed in <code>records.jsonl.gz</code>.</p>";
 }
 
 }  // namespace assay::page

@@ -160,12 +160,12 @@ std::string kernel_page(const Context& c) {
                             {"resolution", "How small an error would have been refused", resolution(c)},
                             {"behaviour", "What it claims, and what it behaves like", behaviour(c)},
                             {"special", "Special values", special_values(c)},
-                            {"domain", "Outside the declared domain", domain(c)},
+                            {"domain", "Rows that were not judged", domain(c)},
                             {"families", "Input families", families(c)},
                             {"accesses", "Accesses to memory", accesses(c)},
                             {"speed", "Speed", speed(c)},
                             {"worst", "Worst cases", worst_cases(c)}})
-    f.sections.push_back(std::move(s));
+    if (!s.html.empty()) f.sections.push_back(std::move(s));
   return framed(f);
 }
 
@@ -180,10 +180,11 @@ std::string compare_page(const Context& c, Verdict verdict) {
                 {"utilisation", "How sharp the bounds are", utilisation(c)},
                 {"resolution", "How small an error would have been refused", resolution(c)},
                 {"special", "Special values", special_values(c)},
-                {"domain", "Outside the declared domain", domain(c)},
+                {"domain", "Rows that were not judged", domain(c)},
                 {"families", "Input families", families(c)},
                 {"worst", "Worst cases", worst_cases(c)},
                 {"oracle", "The oracle's speed", oracle_speed(c)}};
+  std::erase_if(f.sections, [](const Section& one) { return one.html.empty(); });
   if (c.data.functions)
     f.sections.push_back({"functions", "Functions that kernels build on", functions(*c.data.functions)});
   return framed(f);

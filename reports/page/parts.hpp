@@ -64,7 +64,7 @@ std::string error_by_distance(const Context& c);  // ulp against |x - m|
 std::string error_by_size(const Context& c);      // error against V
 std::string signed_errors(const Context& c);      // histograms
 std::string special_values(const Context& c);
-std::string domain(const Context& c);
+std::string domain(const Context& c);  // rows that were not judged; "" if there are none
 std::string worst_cases(const Context& c);
 std::string resolution(const Context& c);  // the smallest refused error, by key and row length
 std::string behaviour(const Context& c);   // what a key claims and behaves like, with evidence
