@@ -11,6 +11,7 @@
 #include "kernels/device.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "reference/environment_error.hpp"
+#include "reports/data/say.hpp"
 
 namespace assay {
 namespace {
@@ -91,7 +92,18 @@ CLI::Option* add_shard(CLI::App& command, std::string& shard) {
                             "shard-0-of-4 in --out; assay "
                             "merge puts the parts together. Under an MPI or Slurm launcher it is read from "
                             "OMPI_COMM_WORLD_RANK and "
-                            "_SIZE, PMI_RANK and PMI_SIZE, or SLURM_PROCID and SLURM_NTASKS");
+                            "_SIZE, PMI_RANK and PMI_SIZE, or, in a step of srun, SLURM_PROCID and "
+                            "SLURM_STEP_NUM_TASKS");
+}
+
+fuzz::Shard part_of_run(const std::string& given) {
+  fuzz::Shard shard = fuzz::shard_of(given);
+  if (shard.count > 1) {
+    fmt::print("{} of this run, taken from {}; assay merge puts the parts together\n", shard.words(),
+               shard.from);
+    flush_output();
+  }
+  return shard;
 }
 
 void require_drawn(const std::string& family) {

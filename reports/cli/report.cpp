@@ -71,7 +71,7 @@ int run_report_command(ReportArguments& o) {
   const bool narrowed =
       !s.keys.empty() || !s.families.empty() || !s.sizes.empty() || !s.dtypes.empty() || !s.logits.empty();
   // A narrowed run must not overwrite the whole report from which its command was copied.
-  const Shard shard = fuzz::shard_of(o.shard);
+  const Shard shard = part_of_run(o.shard);
   Plan plan = make_plan(s);
   if (shard.count > 1) keep_units(plan, dealt_to(shard, weights_of(plan)));
   const OutFolder out(shard_folder(!o.out.empty() ? o.out
@@ -102,6 +102,7 @@ int run_report_command(ReportArguments& o) {
   ReportData data = run_report(plan, s, run_options);
   data.oracle = std::move(oracle);
   data.functions = std::move(functions);
+  data.part = shard.words();
 
   std::int64_t failed = 0;
   for (const OracleSpeedRow& row : data.oracle.rows) failed += row.failed;

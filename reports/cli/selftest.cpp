@@ -43,6 +43,7 @@ VerdictDocument document_of(const Selftest& s, int status) {
   d.verdict = status == kPassed ? "PASS" : "FAIL";
   d.exit_status = status;
   d.reason = selftest_verdict(s);
+  d.part = s.part;
   d.seconds = s.seconds;
   d.environment = s.environment;
   const SelftestCounts n = count(s);
@@ -67,7 +68,7 @@ VerdictDocument document_of(const Selftest& s, int status) {
 
 int run_selftest_command(const SelftestArguments& o) {
   VerdictOutput answer(o.answer);
-  const Shard shard = fuzz::shard_of(o.shard);
+  const Shard shard = part_of_run(o.shard);
   const OutFolder out(shard_folder(o.out, shard));
   Journal journal(out, o.resume);
   const InterruptNote note(journal.path(), journal.finished());
@@ -87,7 +88,8 @@ int run_selftest_command(const SelftestArguments& o) {
   options.keep = [&](const SelftestEntry& e) {
     journal.add(e.mutant->variant.key() + "|" + e.mutant->id, to_json(e));
   };
-  const Selftest s = run_selftest(options);
+  Selftest s = run_selftest(options);
+  s.part = shard.words();
   // Of one part of a run it is enough that nothing failed: merge asks whether anything ran.
   const bool nothing_failed = std::all_of(s.entries.begin(), s.entries.end(),
                                           [](const SelftestEntry& e) { return !e.ran || e.as_expected(); });

@@ -174,7 +174,9 @@ std::string render_check_terminal(const ReportData& data, const std::string& pag
     out += verdict_text(k.key, its, data.quick, not_sandboxed(data.environment),
                         contract == data.contracts.end() ? nullptr : &contract->second);
   }
-  if (data.keys.size() > 1) out += fmt::format("{}: {}\n", name(verdict_of(data)), verdict_reason(data));
+  // A part of a check says so, although each of its kernels was judged in whole.
+  if (const Digest d(data, Digest::Depth::counts); data.keys.size() > 1 || !data.part.empty())
+    out += fmt::format("{}: {}\n", verdict_words(d), verdict_reason(d));
   return out + fmt::format("took {} s; page: {}\n", plain_number(data.seconds), page_path);
 }
 

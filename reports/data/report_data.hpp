@@ -89,6 +89,7 @@ struct ReportData {
   std::optional<FunctionsReport> functions;  // the building blocks, from a functions.json
   double seconds = 0;
   bool quick = false;  // --quick of check or report: the page says what was left out
+  std::string part = {};  // "part 0 of 8" if this is one part of a run (--shard)
 };
 
 }  // namespace assay

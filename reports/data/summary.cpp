@@ -161,6 +161,11 @@ const char* name(Verdict verdict) {
   return "";
 }
 
+std::string verdict_words(const Digest& d) {
+  const std::string& part = d.about().part;
+  return name(verdict_of(d)) + (part.empty() ? "" : " (" + part + ")");
+}
+
 bool report_passed(const ReportData& data) { return report_passed(Digest(data, Digest::Depth::counts)); }
 Verdict verdict_of(const ReportData& data) { return verdict_of(Digest(data, Digest::Depth::counts)); }
 std::string verdict_reason(const ReportData& data) {
@@ -173,7 +178,7 @@ std::string render_summary_terminal(const ReportData& data, const std::string& p
 
 std::string render_summary_markdown(const Digest& d) {
   const auto keys = pointers(d);
-  const char* const verdict = name(verdict_of(d));
+  const std::string verdict = md(verdict_words(d));
   std::string out = fmt::format("# Softmax {}: {}\n\n{}: {}.\n\n{}.\n",
                                 d.is_check() ? "conformance check" : "accuracy report", verdict, verdict,
                                 verdict_reason(d), counts_line(d));
@@ -238,7 +243,7 @@ std::string render_summary_terminal(const Digest& d, const std::string& page_pat
       "Largest error in ULP on real logits and on all families, and the largest error/bound (1 is the "
       "limit).\n\n";
   for (const std::string& b : backends(keys)) out += terminal_table(d, b);
-  out += fmt::format("{}: {}\n", name(verdict_of(d)), verdict_reason(d));
+  out += fmt::format("{}: {}\n", verdict_words(d), verdict_reason(d));
   if (const std::string line = resolution_line(keys); !line.empty()) out += line + "\n";
   out += counts_line(d) + "\n";
   for (const Reason& r : unsupported_reasons(d))

@@ -26,6 +26,8 @@ Verdict verdict_of(const ReportData& data);
 std::string verdict_reason(const ReportData& data);
 /// "PASS", "FAIL", "INCONCLUSIVE", "INCOMPLETE", "NOT RUN", "NOT JUDGED".
 const char* name(Verdict verdict);
+/// "PASS"; of one part of a run "PASS (part 0 of 8)".
+std::string verdict_words(const Digest& d);
 
 std::string render_summary_markdown(const Digest& d);
 std::string render_summary_markdown(const ReportData& data);

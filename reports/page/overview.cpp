@@ -152,7 +152,8 @@ Frame kernel_overview(const Context& c) {
                                    ? ""
                                    : ": " + escape(info.algorithm) + ", exp " + escape(info.exp) +
                                          ", division " + escape(info.division) + ".");
-  f.sentence = fmt::format("{} of {} cases passed", grouped(n.pass), grouped(n.pass + bad + n.inconclusive));
+  if (!c.data.part.empty()) f.sentence = escape(capitalised(c.data.part)) + " of this run: ";
+  f.sentence += fmt::format("{} of {} cases passed", grouped(n.pass), grouped(n.pass + bad + n.inconclusive));
   if (n.hung > 0) f.sentence += fmt::format(", {} hung", grouped(n.hung));
   if (n.crashed > 0) f.sentence += fmt::format(", {} crashed", grouped(n.crashed));
   if (lost > 0) f.sentence += fmt::format("; {} did not run", grouped(lost));
@@ -181,7 +182,9 @@ Frame overview(const Context& c, const Digest& whole) {
   f.passed = verdict == Verdict::pass;
   f.subject = check ? "softmax conformance check" : "softmax accuracy report";
   f.heading = check ? "Softmax conformance check" : "Softmax accuracy report";
-  f.sentence = escape(capitalised(verdict_reason(whole))) + ".";
+  const std::string part = c.data.part.empty() ? "" : c.data.part + " of this run: ";
+  f.sentence = escape(capitalised(part + verdict_reason(whole))) + ".";
+  if (!c.data.part.empty()) f.subject += ", " + escape(c.data.part);
   if (c.data.seconds > 0) f.sentence += fmt::format(" Took {} s.", number(c.data.seconds));
   f.facts = contracts(c);
   if (c.data.quick && !check)

@@ -176,6 +176,7 @@ std::string compare_page(const Context& c, Verdict verdict) {
   f.subject = "all kernels side by side";
   f.heading = "All kernels side by side";
   f.sentence = fmt::format("{} kernels in {} keys.", c.variants.size(), c.keys.size());
+  if (!c.data.part.empty()) f.sentence += " This is " + escape(c.data.part) + " of a run.";
   f.sections = {{"variants", "Variants and dtypes", variants_by_dtype(c)},
                 {"utilisation", "How sharp the bounds are", utilisation(c)},
                 {"resolution", "How small an error would have been refused", resolution(c)},

@@ -98,6 +98,7 @@ TEST(Page, EscapesEveryString) {
   broken.checks[0].detail += evil, broken.reproduce += evil;
   for (auto& [label, value] : data.environment) label += evil, value += evil;
   for (FamilyInfo& f : data.families) f.name += evil, f.why += evil;
+  data.part = "part 0 of 8" + evil;
   for (KeyInfo& k : data.keys) {
     for (std::string* s : {&k.key, &k.variant, &k.dtype, &k.backend, &k.op, &k.algorithm, &k.exp, &k.division,
                            &k.internals, &k.accesses, &k.policy, &k.determinism})

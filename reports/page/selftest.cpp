@@ -150,7 +150,8 @@ std::string render_selftest_page(const Selftest& s) {
       "Kernels with one planted fault each, kernels that cheat, and right kernels, all judged like any other "
       "kernel. The check that an entry names must refuse its fault, on the input that the entry names. A "
       "right kernel must pass: a false alarm is as bad as a miss.";
-  f.sentence = escape(selftest_verdict(s));
+  if (!s.part.empty()) f.sentence = "This is " + escape(s.part) + " of a run: ";
+  f.sentence += escape(selftest_verdict(s));
   f.facts = counts(s);
   if (!s.environment.empty()) f.below = page::where_made(s.environment);
   if (std::string html = peers(s); !html.empty())

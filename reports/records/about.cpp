@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+
 #include "reference/json_text.hpp"
 #include "reports/data/files.hpp"
 #include "reports/records/report_fields.hpp"
@@ -23,6 +24,7 @@ void fields_of_about(R& r, Visit& visit) {
   visit("executed", r.executed);
   visit("seconds", r.seconds);
   visit("quick", r.quick);
+  visit.if_set("part", r.part);
 }
 
 }  // namespace

@@ -48,6 +48,7 @@ struct Selftest {
   std::vector<SelftestEntry> entries;
   std::int64_t peer_rows = 0;
   double seconds = 0;
+  std::string part = {};  // "part 0 of 8" if this is one part of a run (--shard)
 };
 
 struct SelftestCounts {

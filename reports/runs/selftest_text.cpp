@@ -39,8 +39,8 @@ std::string marks(const SelftestEntry& v, const std::array<bool, kPeerRules>& ac
 
 std::string render_selftest_terminal(const Selftest& s, const std::string& page) {
   const SelftestCounts n = count(s);
-  std::string out = fmt::format("{}: {}. Took {:.1f} s.\n", selftest_passed(s) ? "PASS" : "FAIL",
-                                selftest_verdict(s), s.seconds);
+  std::string out = fmt::format("{}{}: {}. Took {:.1f} s.\n", selftest_passed(s) ? "PASS" : "FAIL",
+                                s.part.empty() ? "" : " (" + s.part + ")", selftest_verdict(s), s.seconds);
   int shown = 0;
   for (const SelftestEntry& v : s.entries)
     if (v.ran && !v.as_expected() && ++shown <= 3)

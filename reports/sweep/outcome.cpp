@@ -36,8 +36,9 @@ std::string sweep_sentence(const SweepResult& r) {
                      r.planned, r.failed, r.stopped.empty() ? "" : "; stopped: " + r.stopped);
 }
 
-std::string sweep_outcome(const SweepResult& r) {
-  std::string s = fmt::format("{}: {}\n", sweep_passed(r) ? "PASS" : "FAIL", sweep_sentence(r));
+std::string sweep_outcome(const SweepResult& r, const std::string& part) {
+  std::string s = fmt::format("{}{}: {}\n", sweep_passed(r) ? "PASS" : "FAIL",
+                              part.empty() ? "" : " (" + part + ")", sweep_sentence(r));
   s += fmt::format(
       "{} planned ({} in --out before), {} measured, {} once, {} unsupported, {} not run, {} failed\n",
       r.planned, r.had, r.measured, r.once, r.unsupported, r.not_run, r.failed);

@@ -124,11 +124,14 @@ std::string suite(const std::string& name, const std::vector<VerdictCase>& cases
 
 }  // namespace
 
+std::string reason_of(const VerdictDocument& d) { return (d.part.empty() ? "" : d.part + ": ") + d.reason; }
+
 VerdictDocument verdict_document(std::string command, const ReportData& data, int exit_status) {
   VerdictDocument d;
   d.command = std::move(command);
   d.verdict = name(verdict_of(data));
   d.reason = verdict_reason(data);
+  d.part = data.part;
   d.exit_status = exit_status;
   d.seconds = data.seconds;
   d.environment = data.environment;
@@ -149,8 +152,9 @@ VerdictDocument verdict_document(std::string command, const ReportData& data, in
 
 std::string render_verdict_json(const VerdictDocument& d) {
   using nlohmann::ordered_json;
-  ordered_json j = {{"format", "assay verdict 1"},  {"command", d.command}, {"verdict", d.verdict},
-                    {"exit_status", d.exit_status}, {"reason", d.reason},   {"seconds", d.seconds}};
+  ordered_json j = {{"format", "assay verdict 1"},  {"command", d.command},   {"verdict", d.verdict},
+                    {"exit_status", d.exit_status}, {"reason", reason_of(d)}, {"seconds", d.seconds}};
+  if (!d.part.empty()) j["part"] = d.part;
   j["counts"] = ordered_json::object();
   for (const auto& [word, n] : d.counts) j["counts"][word] = n;
   j["kernels"] = ordered_json::array();
@@ -182,11 +186,13 @@ std::string render_verdict_json(const VerdictDocument& d) {
 
 std::string render_junit(const VerdictDocument& d) {
   VerdictCase verdict{
-      .suite = "assay " + d.command, .name = "verdict", .message = d.verdict + ": " + d.reason};
+      .suite = "assay " + d.command, .name = "verdict", .message = d.verdict + ": " + reason_of(d)};
   if (d.exit_status != 0) verdict.outcome = CaseOutcome::failed, verdict.bad = 1;
   std::string properties = "    <properties>\n";
   for (const auto& [label, value] : d.environment)
     properties += fmt::format("      <property name=\"{}\" value=\"{}\"/>\n", xml(label), xml(value));
+  if (!d.part.empty())
+    properties += fmt::format("      <property name=\"part\" value=\"{}\"/>\n", xml(d.part));
   properties +=
       fmt::format("      <property name=\"exit status\" value=\"{}\"/>\n    </properties>\n", d.exit_status);
   std::string suites = suite(verdict.suite, {verdict}, properties);

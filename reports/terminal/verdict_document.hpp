@@ -26,6 +26,7 @@ struct VerdictDocument {
   std::string command;  // "check"
   std::string verdict;  // "PASS"
   std::string reason;   // one sentence
+  std::string part = {};  // "part 0 of 8" if this is one part of a run (--shard)
   int exit_status = 0;
   double seconds = 0;
   std::vector<std::pair<std::string, std::string>> environment;
@@ -33,6 +34,9 @@ struct VerdictDocument {
   std::vector<VerdictCase> cases;
   std::vector<std::filesystem::path> files;  // what the run has written
 };
+
+/// The sentence, which begins with the part if this is one: "part 0 of 8: all planned cases ran and passed".
+std::string reason_of(const VerdictDocument& d);
 
 /// Of check, report and grade.
 VerdictDocument verdict_document(std::string command, const ReportData& data, int exit_status);

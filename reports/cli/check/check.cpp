@@ -137,7 +137,7 @@ int run_check_command(CheckArguments& o) {
         "--sandbox and --sanitize: compute-sanitizer runs a kernel outside of any sandbox: give only one of "
         "them");
   if (o.run.max_ulp && !std::isfinite(*o.run.max_ulp)) throw InputError("--max-ulp: must be a finite number");
-  const Shard shard = fuzz::shard_of(o.shard);
+  const Shard shard = part_of_run(o.shard);
   const std::size_t named = o.targets.words.size();
   if (o.jobs > 1 && shard.count > 1)
     throw InputError(
@@ -172,7 +172,8 @@ int run_check_command(CheckArguments& o) {
   const InterruptNote note(journal.path(), journal.finished());
   RecordJournal keeper(journal);
   const std::unique_ptr<DeviceLock> lock = o.shared ? nullptr : lock_device(targets);
-  const ReportData data = run_check(targets, o.run, o.quick, keeper);
+  ReportData data = run_check(targets, o.run, o.quick, keeper);
+  data.part = shard.words();
   // A part without a kernel is finished, and has no verdict.
   const int status = targets.empty() ? kPassed : status_of_check(data, o.accept_limits);
   const ShardEnd end = shard_end(shard, std::ssize(data.records), status);

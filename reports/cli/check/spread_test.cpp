@@ -125,14 +125,15 @@ TEST_F(SpreadCheck, KernelsMayFollowTheEndOfTheOptions) {
 
 TEST_F(SpreadCheck, IsNotMixedWithPartsOfOtherRuns) {
   const std::vector<std::string> words = {"safe_block/f32@host", "online_warp/f16@host", "--jobs", "2"};
-  const Finished launched = check(words, "out", {"SLURM_PROCID=0", "SLURM_NTASKS=4"});
+  const std::vector<std::string> step = {"SLURM_PROCID=0", "SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=4"};
+  const Finished launched = check(words, "out", step);
   EXPECT_EQ(launched.status, 2) << launched.out;
   EXPECT_NE(launched.err.find("part 0 of 4: leave out --jobs"), std::string::npos) << launched.err;
   std::vector<std::string> both = words;
   both.insert(both.end(), {"--shard", "0/2"});
   EXPECT_EQ(check(both, "out").status, 2);
   both.back() = "0/1";
-  EXPECT_EQ(check(both, "out", {"SLURM_PROCID=0", "SLURM_NTASKS=4"}).status, 0);
+  EXPECT_EQ(check(both, "out", step).status, 0);
   fs::create_directories(at("out/shard-0-of-3"));
   const Finished mixed = check(words, "out");
   EXPECT_EQ(mixed.status, 2);

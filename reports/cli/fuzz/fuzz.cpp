@@ -77,7 +77,7 @@ int run_fuzz_command(const FuzzOptions& o) {
   if (!o.time.empty()) seconds_of(o.time);
   std::optional<Op> op;
   if (!o.op.empty() && !(op = parse_op(o.op))) throw InputError("--op " + o.op + ": unknown");
-  const fuzz::Shard shard = fuzz::shard_of(o.shard);
+  const fuzz::Shard shard = part_of_run(o.shard);
   std::vector<Target> all;
   for (const std::string& word : o.candidates)
     for (Target& found : candidates_named(word, o.how)) all.push_back(std::move(found));
@@ -116,10 +116,12 @@ int run_fuzz_command(const FuzzOptions& o) {
                  shard_end(shard, std::count(records.begin(), records.end(), '\n'), status));
   write_files(files);
   journal.finish();
-  fmt::print("{}\n", verdict.words());
+  fmt::print("{}\n", verdict.words(shard.words()));
   if (const std::string why = why_not_sandboxed(); status == kPassed && !why.empty() && !o.how.in_process)
     fmt::print("  not sandboxed: {}\n", why);
-  return answer.give(verdict.document(), out.path(), {"records.jsonl"});
+  VerdictDocument document = verdict.document();
+  document.part = shard.words();
+  return answer.give(std::move(document), out.path(), {"records.jsonl"});
 }
 
 }  // namespace

@@ -32,8 +32,11 @@ class FuzzVerdict {
   void take_status(int status);
 
   int status() const;
-  /// "FAIL: 2 ways to fail; the first: assay replay ...", without a line break.
-  std::string words() const { return verdict() + ": " + reason(); }
+  /// "FAIL: 2 ways to fail; the first: assay replay ...", without a line break. `part`: "part 0 of 2", if
+  /// this is one part of a run.
+  std::string words(const std::string& part = "") const {
+    return verdict() + (part.empty() ? "" : " (" + part + ")") + ": " + reason();
+  }
   VerdictDocument document() const;
 
  private:

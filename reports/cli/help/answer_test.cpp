@@ -258,6 +258,11 @@ TEST_F(AnswerOfCommands, OfASweepWithoutAGpu) {
 TEST_F(AnswerOfCommands, OfPartsPutTogether) {
   const std::string line = "assay report --key safe_block/f32@host --family normal_1 --V 33 --V 65 --out " +
                            at("parts") + " --shard ";
+  run("report --key safe_block/f32@host --family normal_1 --V 33 --V 65 --shard 0/2", kPassed);
+  EXPECT_EQ(json["part"], "part 0 of 2");
+  EXPECT_TRUE(json["reason"].get<std::string>().starts_with("part 0 of 2: all planned cases ran"))
+      << json["reason"];
+  EXPECT_NE(read_file(at("junit.xml")).find("part 0 of 2"), std::string::npos);
   ASSERT_EQ(command_test::call(line + "0/2").status, kPassed);
   run("merge " + at("parts"), kEnvironment);
   EXPECT_EQ(json["verdict"], "INCOMPLETE");
@@ -266,6 +271,7 @@ TEST_F(AnswerOfCommands, OfPartsPutTogether) {
   run("merge " + at("parts"), kPassed);
   EXPECT_EQ(json["counts"]["shards"], 2);
   EXPECT_EQ(json["counts"]["records"], 2);
+  EXPECT_FALSE(json.contains("part"));
   EXPECT_EQ(json["kernels"][0]["key"], "assay report");
 }
 

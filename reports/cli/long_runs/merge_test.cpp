@@ -217,6 +217,41 @@ TEST_F(MergeCommand, RefusesWhatIsNoPartOfTheSameRun) {
   EXPECT_EQ(merge("parts", "merged").status, kBadCall);
 }
 
+/// The verdict of a part may be read as that of the whole: so each of its files and lines says that it is a
+/// part.
+TEST_F(MergeCommand, EverythingThatAPartSaysNamesThePart) {
+  const std::string line = "report --key online_warp/f16@host --family normal_1 --V 33 --V 129 --rows 1";
+  for (const char* shard : {"0/2", "1/2"}) {
+    const std::string part = std::string("part ") + *shard + " of 2";
+    const Outcome o = run(line, "parts", shard);
+    EXPECT_EQ(o.status, kPassed) << o.err;
+    EXPECT_NE(o.out.find(part + " of this run, taken from --shard; "), std::string::npos) << o.out;
+    EXPECT_NE(o.out.find("\nPASS (" + part + "): all planned cases ran"), std::string::npos) << o.out;
+    const std::string folder = at("parts/shard-" + std::string(1, *shard) + "-of-2");
+    EXPECT_TRUE(
+        read_file(folder + "/summary.md").starts_with("# Softmax accuracy report: PASS (" + part + ")"));
+    EXPECT_NE(read_file(folder + "/index.html").find("P" + part.substr(1) + " of this run: all planned"),
+              std::string::npos);
+    // The pages that are made again say it, too.
+    EXPECT_EQ(call_words({"page", folder}).status, kPassed);
+    EXPECT_NE(read_file(folder + "/index.html").find("P" + part.substr(1) + " of this run: all planned"),
+              std::string::npos);
+  }
+  EXPECT_EQ(merge("parts", "merged").status, kPassed);
+  for (const char* file : {"summary.md", "index.html", "about.json"})
+    EXPECT_EQ(read_file(at("merged/") + file).find("art 0 of 2"), std::string::npos) << file;
+  const Outcome whole = run(line, "whole");
+  EXPECT_EQ(whole.out.find("part "), std::string::npos) << whole.out;
+  EXPECT_NE(run("check online_warp/f16@host safe_block/f32@host --quick --only batch", "check", "1/2")
+                .out.find("\nPASS (part 1 of 2): all planned cases ran"),
+            std::string::npos);
+  EXPECT_TRUE(
+      run("selftest --key M17 --quick --threads 1", "selftest", "0/2").out.find("\nPASS (part 0 of 2): ") !=
+      std::string::npos);
+  EXPECT_NE(read_file(at("selftest/shard-0-of-2/selftest.html")).find("This is part 0 of 2 of a run: "),
+            std::string::npos);
+}
+
 TEST_F(MergeCommand, BringsTheCasesOfAFuzz) {
   const std::string line = "fuzz mutant.max_from_zero/f32@host --evaluations 64 --jobs 1 --in-process";
   for (const char* shard : {"0/2", "1/2"}) EXPECT_EQ(run(line, "parts", shard).status, kFailed);

@@ -139,6 +139,26 @@ TEST_F(Recipes, ASlurmArray) {
   EXPECT_EQ(bad.status, kBadCall);
 }
 
+/// sbatch -n 8 sets the first two in the batch script, which runs once. srun sets all, in each task.
+TEST_F(Recipes, OnlyAStepOfSlurmIsDivided) {
+  const std::vector<std::string> words = {
+      "report", "--key",  "online_warp/f16@host", "--family", "normal_1", "--rows", "1", "--threads", "1",
+      "--out",  at("out")};
+  std::vector<std::string> settings = {"SLURM_PROCID=0", "SLURM_NTASKS=8"};
+  const Finished batch = process_test::run(words, settings);
+  EXPECT_EQ(batch.status, kPassed) << batch.err;
+  EXPECT_NE(batch.out.find("\nPASS: all planned cases ran"), std::string::npos) << batch.out;
+  EXPECT_GT(records("out").size(), 8u);
+  settings.insert(settings.end(), {"SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=8"});
+  const Finished step = process_test::run(words, settings);
+  EXPECT_EQ(step.status, kPassed) << step.err;
+  EXPECT_NE(step.out.find("part 0 of 8 of this run, taken from SLURM_PROCID and SLURM_STEP_NUM_TASKS; "),
+            std::string::npos)
+      << step.out;
+  EXPECT_NE(step.out.find("\nPASS (part 0 of 8): all planned cases ran"), std::string::npos) << step.out;
+  EXPECT_LT(records("out/shard-0-of-8").size(), records("out").size());
+}
+
 TEST_F(Recipes, ATaskWithLimitsThatNobodyDeclaredHasDoneItsPart) {
   std::ofstream(at("by_four.cpp")) << process_test::kByFour;
   const std::vector<std::string> check = {"check",   at("by_four.cpp"), "--entry",

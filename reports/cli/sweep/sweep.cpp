@@ -87,7 +87,8 @@ int run_sweep_command(SweepArguments& o) {
   else
     o.sweep.budget_seconds = o.quick ? 240 : o.full ? 0 : 1200;
   std::vector<std::string> missing;
-  const Shard shard = fuzz::shard_of(o.shard);
+  // A list of configurations has no other line.
+  const Shard shard = o.plan ? fuzz::shard_of(o.shard) : part_of_run(o.shard);
   std::vector<SweepJob> plan = make_sweep_plan(o.selection, &missing);
   if (shard.count > 1) {
     // In the order of the plan, which begins with the most important.
@@ -100,7 +101,8 @@ int run_sweep_command(SweepArguments& o) {
     fmt::print("{} configurations\n", plan.size());
     return kPassed;
   }
-  if (plan.empty()) throw InputError(fmt::format("--shard {}: there are fewer configurations", o.shard));
+  if (plan.empty())
+    throw InputError(fmt::format("--shard {}/{}: there are fewer configurations", shard.index, shard.count));
   const bool any = std::any_of(plan.begin(), plan.end(), [](const SweepJob& j) {
     return unavailable_reason(j.subject->variant.backend).empty();
   });
@@ -114,11 +116,12 @@ int run_sweep_command(SweepArguments& o) {
   Progress progress;
   o.sweep.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
   const SweepResult result = run_sweep(plan, o.sweep, out.path());
-  fmt::print("{}", sweep_outcome(result));
+  fmt::print("{}", sweep_outcome(result, shard.words()));
   for (const std::string& line : missing) fmt::print("peer not run: {}\n", line);
   fmt::print("data: {}\n", (out / "sweep.jsonl").string());
   fmt::print("page: {}\n", write_sweep_page(out.path()).string());
   VerdictDocument d = answer_of_sweep(result, of_this_run(result.records, plan, o.sweep));
+  d.part = shard.words();
   // A part need not time anything: assay merge asks whether anything ran.
   if (shard.count > 1 && result.failed == 0) d.exit_status = kPassed, d.verdict = "PASS";
   if (!before.empty()) add_comparison(d, compare(of_this_run(before, plan, o.sweep), result.records));
