@@ -262,7 +262,7 @@ std::string merged_about(const std::vector<const Part*>& parts) {
 std::string merged_contracts(const std::vector<const Part*>& parts) {
   nlohmann::json all = nlohmann::json::object();
   for (const Part* p : parts)
-    if (const fs::path file = p->folder / "contract.json"; fs::exists(file))
+    if (const fs::path file = p->folder / kContractFile; fs::exists(file))
       all.update(parse_json(read_file(file)));
   return all.dump(2) + "\n";
 }
@@ -271,6 +271,12 @@ std::string merged_contracts(const std::vector<const Part*>& parts) {
 
 Merged merge_parts(const std::vector<fs::path>& folders, const fs::path& out) {
   const std::vector<Part> found = parts_in(folders);
+  std::error_code absent;
+  for (const Part& p : found)
+    if (fs::equivalent(p.folder, out, absent))
+      throw InputError(
+          fmt::format("--out {}: is one of the parts that are merged ({}): choose another folder",
+                      out.string(), p.folder.string()));
   const std::vector<const Part*> parts = whole_run(found);
   Merged m;
   m.verb = parts.front()->end->verb;
@@ -285,14 +291,14 @@ Merged merge_parts(const std::vector<fs::path>& folders, const fs::path& out) {
         fuzz::Corpus c = fuzz::corpus_from_text(read_file(entry.path()), entry.path().string());
         corpora[c.key].push_back(std::move(c));
       } else if (name.ends_with(".json") && name != kShardFile && name != kAboutFile &&
-                 name != "contract.json") {
+                 name != kContractFile) {
         small.emplace_back(out / name, read_file(entry.path()));
       }
     }
   for (const auto& [key, list] : corpora)
     small.emplace_back(fuzz::corpus_file(out, key, {}), fuzz::merged(list).text());
-  if (fs::exists(parts.front()->folder / "contract.json"))
-    small.emplace_back(out / "contract.json", merged_contracts(parts));
+  const bool contracts = fs::exists(parts.front()->folder / kContractFile);
+  if (contracts) small.emplace_back(out / kContractFile, merged_contracts(parts));
 
   // A part of a check without a kernel has none.
   std::vector<const Part*> told;
@@ -327,6 +333,7 @@ Merged merge_parts(const std::vector<fs::path>& folders, const fs::path& out) {
           [&, parser = std::make_shared<RecordParser>()](const std::string& line, const Part& p) {
             return counted(*parser, line, p.folder, out, m);
           });
+  if (!contracts && m.files.front() == "records.jsonl") remove_old_contracts(out);
   for (const auto& [path, text] : small) m.files.push_back(path.filename().string());
   return m;
 }

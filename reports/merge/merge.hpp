@@ -23,9 +23,9 @@ struct MissingParts {
   std::int64_t missing = 0, count = 0;
 };
 
-/// `folders`: parts, or folders with parts in them (shard-0-of-4, ...). Writes the records of all parts, in their
-/// order, into `out`, and copies what they refer to. Throws InputError if the parts are not of one run, and
-/// MissingParts if one is missing; then nothing has been written.
+/// `folders`: parts, or folders with parts in them (shard-0-of-4, ...). Writes the records of all parts, in
+/// their order, into `out`, and copies what they refer to. Throws InputError if the parts are not of one run
+/// or `out` is one of them, and MissingParts if one is missing; then nothing has been written.
 Merged merge_parts(const std::vector<std::filesystem::path>& folders, const std::filesystem::path& out);
 
 }  // namespace assay

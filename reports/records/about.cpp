@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/records/about.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
-
+#include <system_error>
 
 #include "reference/json_text.hpp"
 #include "reports/data/files.hpp"
@@ -57,6 +58,19 @@ ReportData about_from_text(const std::string& text, const std::string& file) {
   } catch (const InputError& e) {
     throw InputError(file + ": " + e.what());
   }
+}
+
+void remove_old_contracts(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / kContractFile;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return;
+  const nlohmann::json j = nlohmann::json::parse(read_file(file), nullptr, false);
+  const bool ours = j.is_object() && std::all_of(j.begin(), j.end(), [](const nlohmann::json& one) {
+                      return one.is_object() && one.contains("within") && one.contains("axes");
+                    });
+  if (!ours) return;
+  std::filesystem::remove(file, error);
+  if (error) throw InputError(file.string() + ": cannot be removed: " + error.message());
 }
 
 ReportData read_about(const std::filesystem::path& file) {

@@ -17,4 +17,9 @@ std::string render_about(const ReportData& data);
 ReportData about_from_text(const std::string& text, const std::string& file);
 ReportData read_about(const std::filesystem::path& file);
 
+inline constexpr const char* kContractFile = "contract.json";
+/// Removes the contract.json of an older check from a folder whose records were replaced by those of a run
+/// that has no contracts. A file of another kind stays. Throws InputError if it cannot be removed.
+void remove_old_contracts(const std::filesystem::path& folder);
+
 }  // namespace assay

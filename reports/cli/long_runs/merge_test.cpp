@@ -252,6 +252,40 @@ TEST_F(MergeCommand, EverythingThatAPartSaysNamesThePart) {
             std::string::npos);
 }
 
+TEST_F(MergeCommand, RefusesToWriteOverOneOfItsParts) {
+  const std::string line = "report --key online_warp/f16@host --family normal_1 --V 33 --V 129 --rows 1";
+  for (const char* shard : {"0/2", "1/2"}) EXPECT_EQ(run(line, "parts", shard).status, kPassed);
+  const std::string before = read_file(at("parts/shard-0-of-2/records.jsonl"));
+  fs::create_directory_symlink(at("parts/shard-0-of-2"), at("link"));
+  for (const char* out : {"parts/shard-0-of-2", "parts/../parts/shard-0-of-2/", "link"}) {
+    const Outcome merged = merge("parts", out);
+    EXPECT_EQ(merged.status, kBadCall) << out;
+    EXPECT_NE(merged.err.find("is one of the parts that are merged"), std::string::npos) << merged.err;
+    EXPECT_EQ(std::count(merged.err.begin(), merged.err.end(), '\n'), 1) << merged.err;
+    EXPECT_EQ(read_file(at("parts/shard-0-of-2/records.jsonl")), before);
+  }
+  EXPECT_EQ(merge("parts", "parts").status, kPassed);
+}
+
+/// The records of the folder are replaced: a contract of kernels that are no longer there must not stay.
+TEST_F(MergeCommand, TheContractOfAnOlderCheckGoesWithItsRecords) {
+  const std::string report = "report --key online_warp/f16@host --family normal_1 --V 33 --V 129 --rows 1";
+  for (const char* shard : {"0/2", "1/2"}) EXPECT_EQ(run(report, "parts", shard).status, kPassed);
+  const std::string check = "check safe_block/f32@host --quick --only batch";
+  for (const bool merges : {true, false}) {
+    const std::string out = merges ? "merged" : "reported";
+    EXPECT_EQ(run(check, out).status, kPassed);
+    EXPECT_TRUE(fs::exists(at(out + "/contract.json")));
+    EXPECT_EQ((merges ? merge("parts", out) : run(report, out)).status, kPassed);
+    EXPECT_FALSE(fs::exists(at(out + "/contract.json")));
+    EXPECT_TRUE(fs::exists(at(out + "/records.jsonl")));
+  }
+  // A file of another kind stays.
+  std::ofstream(at("merged/contract.json")) << "{\"signed\": true}\n";
+  EXPECT_EQ(merge("parts", "merged").status, kPassed);
+  EXPECT_TRUE(fs::exists(at("merged/contract.json")));
+}
+
 TEST_F(MergeCommand, BringsTheCasesOfAFuzz) {
   const std::string line = "fuzz mutant.max_from_zero/f32@host --evaluations 64 --jobs 1 --in-process";
   for (const char* shard : {"0/2", "1/2"}) EXPECT_EQ(run(line, "parts", shard).status, kFailed);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/page/folder/write_report.hpp"
 
+#include <algorithm>
 #include <set>
 #include <system_error>
 
@@ -46,7 +47,11 @@ void write_report(const fs::path& folder, const ReportData& data,
   Files files;
   for (const auto& [name, content] : more) files.emplace_back(folder / name, content);
   files.emplace_back(folder / kAboutFile, render_about(data));
+  const auto writes = [&](const char* name) {
+    return std::any_of(more.begin(), more.end(), [name](const auto& file) { return file.first == name; });
+  };
   write_pages(folder, Digest(data), std::move(files));
+  if (writes("records.jsonl") && !writes(kContractFile)) remove_old_contracts(folder);
 }
 
 void write_pages(const fs::path& folder, const Digest& digest, Files files) {

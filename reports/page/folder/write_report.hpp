@@ -14,9 +14,10 @@
 namespace assay {
 
 /// Writes about.json, summary.md, the pages of render_pages and `more` (names and contents, such as
-/// records.jsonl), removes the pages of kernels that are not in this report, and links all pages of the
-/// folder. Shows sweep.jsonl, peers.jsonl and accesses.jsonl of the folder, if they are there. Throws
-/// InputError that names a file that cannot be read or written.
+/// records.jsonl), removes the pages of kernels that are not in this report and the contract.json of an older
+/// check where `more` has records and no contract.json, and links all pages of the folder. Shows sweep.jsonl,
+/// peers.jsonl and accesses.jsonl of the folder, if they are there. Throws InputError that names a file that
+/// cannot be read or written.
 void write_report(const std::filesystem::path& folder, const ReportData& data,
                   const std::vector<std::pair<std::string, FileContent>>& more);
 
