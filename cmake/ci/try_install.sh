@@ -49,7 +49,7 @@ fresh() {
 run() {
   local log=$folder/${root##*/}.${1#.step-??-}.log begin=$SECONDS status=0
   chroot "$root" env -i --chdir=/root/project PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root CI=true \
-    DEBIAN_FRONTEND=noninteractive ASSAY=file:///srv/assay.git KERNEL=kernels/softmax.cu ENTRY=softmax \
+    DEBIAN_FRONTEND=noninteractive ASSAY=file:///srv/assay.git KERNEL=kernels/softmax.cu ENTRY=softmax ASSAY_REF=HEAD \
     GITHUB_STEP_SUMMARY=/root/project/step_summary.md bash -e "$1" >"$log" 2>&1 </dev/null || status=$?
   if [[ $status -ne 0 ]]; then
     tail -n 40 -- "$log" >&2
@@ -68,7 +68,7 @@ passed() {
 for recipe in "$@"; do
   ran=0
   case $recipe in
-    github) file=$here/github/cpu.yml only='*' wanted=3 ;;
+    github) file=$here/github/cpu.yml only='*' wanted=4 ;;
     gitlab) file=$here/gitlab-ci.yml only='*softmax_on_the_cpu' wanted=2 ;;
     proof) file=$here/github/proof.yml only='*' wanted=1 ;;
     *) complain "no recipe '$recipe': github, gitlab or proof" ;;
