@@ -191,6 +191,37 @@ TEST_F(Recipes, AKubernetesIndexedJob) {
   const Finished merged = process_test::run({"merge", at("out"), "--out", at("out")});
   EXPECT_EQ(merged.status, kPassed) << merged.out << merged.err;
   EXPECT_GE(records("out").size(), 8u);
+  // The Job ends at a pod with status 2: so a bad call must come through as 2. Kubernetes takes such a policy
+  // only of pods that are not restarted in place.
+  wrapper("set -- report --key no_such/f32@host");
+  EXPECT_EQ(run({"sh", "-c", script}, {path, "OUT=" + at("bad"), "JOB_COMPLETION_INDEX=0"}).status, kBadCall);
+  const std::string manifest = read_file(recipe("kubernetes.yaml"));
+  EXPECT_NE(manifest.find("- action: FailJob"), std::string::npos);
+  EXPECT_NE(manifest.find("values: [" + std::to_string(kBadCall) + "]\n"), std::string::npos);
+  EXPECT_NE(manifest.find("restartPolicy: Never"), std::string::npos);
+}
+
+/// The commands that make the image are those of the recipe for GitHub, which are tried in a bare Debian.
+TEST_F(Recipes, TheImageIsMadeAsTheRecipeForGitHubMakesThePackage) {
+  const std::string cpu = read_file(std::string(ASSAY_SOURCE_DIR) + "/cmake/ci/github/cpu.yml");
+  std::istringstream image(read_file(recipe("Dockerfile")));
+  int commands = 0;
+  for (std::string line; std::getline(image, line);) {
+    if (!line.starts_with("RUN ")) continue;
+    std::string rest = line.substr(4);
+    for (std::size_t end; !rest.empty(); rest = end == rest.npos ? "" : rest.substr(end + 4)) {
+      end = rest.find(" && ");
+      const std::string command = rest.substr(0, end);
+      if (command.starts_with("rm -rf ")) continue;
+      ++commands;
+      // There the package lies in the project.
+      std::string there = command;
+      if (const std::size_t at = there.find(" /assay.deb"); at != there.npos)
+        there.replace(at, 11, there.starts_with("cp ") ? " assay.deb" : " ./assay.deb");
+      EXPECT_NE(cpu.find("\n          " + there + "\n"), std::string::npos) << command;
+    }
+  }
+  EXPECT_EQ(commands, 9);
 }
 
 TEST_F(Recipes, TheManifestForKubernetesIsValidByItsSchema) {
