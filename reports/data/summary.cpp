@@ -139,6 +139,8 @@ Verdict verdict_of(const Digest& d) {
   const Counts c = count(d);
   if (c.fail + c.crashed + c.hung > 0) return Verdict::fail;
   if (c.inconclusive > 0) return Verdict::inconclusive;
+  // There may be more parts than cases: merge asks whether anything was judged.
+  if (!d.about().part.empty() && !d.is_check() && c.executed >= c.planned) return Verdict::not_judged;
   if (!d.is_check() || c.not_run == 0) return Verdict::fail;
   return c.executed == 0 ? Verdict::not_run : Verdict::incomplete;
 }

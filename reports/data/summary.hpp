@@ -19,7 +19,7 @@ bool report_passed(const ReportData& data);
 /// adopted, and not shown to be wrong. If cases of a check were lost (to load, or because a device was
 /// lacking) and no other case failed, the check shows nothing about its kernel: not_run if no case ran,
 /// otherwise incomplete. not_judged: nothing went wrong, but only the group `launches` passed, which judges
-/// no outputs.
+/// no outputs; or a part of a report has no case that could be judged.
 enum class Verdict { pass, fail, inconclusive, incomplete, not_run, not_judged };
 Verdict verdict_of(const Digest& d);
 Verdict verdict_of(const ReportData& data);

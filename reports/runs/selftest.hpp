@@ -63,8 +63,11 @@ struct SelftestCounts {
 /// Throws InputError if no entry has the name.
 Selftest run_selftest(const SelftestOptions& options);
 SelftestCounts count(const Selftest& s);
-/// True if something ran, and all that ran was as expected.
+/// True if something ran, and all that ran was as expected. Of one part of a run it is enough that nothing
+/// was not: merge asks whether anything ran.
 bool selftest_passed(const Selftest& s);
+/// "PASS" or "FAIL"; "NOT RUN" of a part in which nothing ran.
+const char* selftest_word(const Selftest& s);
 /// "163 faults, 163 killed, ...": the line after PASS or FAIL.
 std::string selftest_verdict(const Selftest& s);
 

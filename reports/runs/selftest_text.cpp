@@ -39,7 +39,7 @@ std::string marks(const SelftestEntry& v, const std::array<bool, kPeerRules>& ac
 
 std::string render_selftest_terminal(const Selftest& s, const std::string& page) {
   const SelftestCounts n = count(s);
-  std::string out = fmt::format("{}{}: {}. Took {:.1f} s.\n", selftest_passed(s) ? "PASS" : "FAIL",
+  std::string out = fmt::format("{}{}: {}. Took {:.1f} s.\n", selftest_word(s),
                                 s.part.empty() ? "" : " (" + s.part + ")", selftest_verdict(s), s.seconds);
   int shown = 0;
   for (const SelftestEntry& v : s.entries)

@@ -37,8 +37,9 @@ std::string sweep_sentence(const SweepResult& r) {
 }
 
 std::string sweep_outcome(const SweepResult& r, const std::string& part) {
-  std::string s = fmt::format("{}{}: {}\n", sweep_passed(r) ? "PASS" : "FAIL",
-                              part.empty() ? "" : " (" + part + ")", sweep_sentence(r));
+  const bool passed = part.empty() ? sweep_passed(r) : r.failed == 0;
+  std::string s = fmt::format("{}{}: {}\n", passed ? "PASS" : "FAIL", part.empty() ? "" : " (" + part + ")",
+                              sweep_sentence(r));
   s += fmt::format(
       "{} planned ({} in --out before), {} measured, {} once, {} unsupported, {} not run, {} failed\n",
       r.planned, r.had, r.measured, r.once, r.unsupported, r.not_run, r.failed);

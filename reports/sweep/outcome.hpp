@@ -16,7 +16,7 @@ std::string sweep_sentence(const SweepResult& r);
 
 /// The verdict, the counts, and the three worst: first failures, then the configurations farthest from their
 /// ceiling. Each has the command that repeats it. `part`: "part 0 of 3", if this is one part of a
-/// run.
+/// run, which need not time anything.
 std::string sweep_outcome(const SweepResult& r, const std::string& part = "");
 
 }  // namespace assay

@@ -252,6 +252,21 @@ TEST_F(MergeCommand, EverythingThatAPartSaysNamesThePart) {
             std::string::npos);
 }
 
+/// More parts than cases: one without a case has nothing that failed, and ends with 0. It must not say FAIL.
+TEST_F(MergeCommand, APartWithoutACaseDoesNotFail) {
+  const std::string line = "report --key online_warp/f16@host --family normal_1 --V 33 --rows 1";
+  EXPECT_NE(run(line, "parts", "0/2").out.find("\nPASS (part 0 of 2): "), std::string::npos);
+  const Outcome empty = run(line, "parts", "1/2");
+  EXPECT_EQ(empty.status, kPassed) << empty.err;
+  EXPECT_NE(empty.out.find("\nNOT JUDGED (part 1 of 2): no case was executed"), std::string::npos)
+      << empty.out;
+  EXPECT_EQ(empty.out.find("FAIL"), std::string::npos) << empty.out;
+  EXPECT_EQ(merge("parts", "merged").status, kPassed);
+  const Outcome selftest = run("selftest --key M17 --quick --threads 1", "selftest", "31/32");
+  EXPECT_EQ(selftest.status, kPassed) << selftest.err;
+  EXPECT_NE(selftest.out.find("\nNOT RUN (part 31 of 32): nothing ran"), std::string::npos) << selftest.out;
+}
+
 TEST_F(MergeCommand, RefusesToWriteOverOneOfItsParts) {
   const std::string line = "report --key online_warp/f16@host --family normal_1 --V 33 --V 129 --rows 1";
   for (const char* shard : {"0/2", "1/2"}) EXPECT_EQ(run(line, "parts", shard).status, kPassed);
