@@ -56,7 +56,9 @@ std::string special_table(const Context& c, const std::string& backend) {
       out += status_word(status);
       if (a.said.size() > 1) out += "<small>" + listed(c.dtypes, types) + "</small>";
     }
-    if (a.said.size() > 3) out += fmt::format("<small>and {} other answers</small>", a.said.size() - 3);
+    if (a.said.size() > 3)
+      out += fmt::format("<small>and {} other answer{}</small>", a.said.size() - 3,
+                         a.said.size() == 4 ? "" : "s");
     return out + "</td>";
   };
   // One kernel's page has a row for each family. With many kernels each of them is a row: there are more

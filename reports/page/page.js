@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
-   The script of every page: a click on a heading sorts its table, and text above a long table filters its rows. */
+   The script of every page: a click on a heading sorts its table, text above a long table filters its rows, and a wide
+   table is printed smaller. */
 
 /* What is sorted and filtered: rows, or bodies where a table has several. The rows of one body belong together. */
 const partsOf = table => table.tBodies.length > 1 ? [...table.tBodies] : [...table.tBodies].flatMap(b => [...b.rows]);
 
-/* The heading of every column. One above several columns is none, and one of two rows counts for both. */
-const headsOf = table => {
+/* The headings above every column, by row. One may stand above several columns, and one of two rows counts for both. */
+const gridOf = table => {
   const grid = [...table.tHead.rows].map(() => []);
   [...table.tHead.rows].forEach((row, y) => {
     let x = 0;
@@ -15,8 +16,11 @@ const headsOf = table => {
         for (let dx = 0; dx < head.colSpan; ++dx) grid[y + dy][x + dx] = head;
     }
   });
-  return [...grid[grid.length - 1]].map(h => h && h.colSpan === 1 && h.textContent ? h : null);
+  return grid;
 };
+
+/* The heading of every column. One above several columns is none. */
+const headsOf = table => [...gridOf(table).at(-1)].map(h => h && h.colSpan === 1 && h.textContent ? h : null);
 
 const cellAt = (row, column) => {
   let x = 0;
@@ -53,12 +57,15 @@ const compare = (a, b) => {
   return a.length - b.length;
 };
 
+/* Pictures have no order. */
+const isPicture = c => c && c.querySelector("svg") && !c.textContent.trim();
+
 for (const table of document.querySelectorAll("table")) {
   const parts = partsOf(table);
   if (!table.tHead || parts.length < 2) continue;
   const heads = headsOf(table);
   heads.forEach((head, column) => {
-    if (!head) return;
+    if (!head || parts.every(p => isPicture(cellAt(p.rows ? p.rows[0] : p, column)))) return;
     const button = document.createElement("button");
     button.type = "button";
     button.append(...head.childNodes);
@@ -79,7 +86,17 @@ for (const table of document.querySelectorAll("table")) {
 for (const table of document.querySelectorAll("table")) {
   const parts = partsOf(table), rows = [...table.tBodies].flatMap(b => [...b.rows]);
   if (!table.tHead || rows.length < (table.classList.contains("filtered") ? 2 : 15)) continue;
-  const text = new Map(parts.map(p => [p, p.textContent.toLowerCase()]));
+  /* The name of a peer in a row is not what the row is about. */
+  const peers = new Set(gridOf(table).flatMap(heads => heads.flatMap((h, i) => h && /\bpeer\b/i.test(h.textContent) ? [i] : [])));
+  const own = row => {
+    let x = 0, out = "";
+    for (const c of row.cells) {
+      if (!peers.has(x)) out += " " + c.textContent;
+      x += c.colSpan;
+    }
+    return out;
+  };
+  const text = new Map(parts.map(p => [p, (p.rows ? [...p.rows] : [p]).map(own).join(" ").toLowerCase()]));
   const label = document.createElement("label"), input = document.createElement("input"),
     count = document.createElement("output");
   label.className = "filter";
@@ -96,3 +113,27 @@ for (const table of document.querySelectorAll("table")) {
     count.textContent = words.length ? `${shown} of ${parts.length}` : "";
   });
 }
+
+/* A long name breaks behind its signs, not within its words. */
+for (const cell of document.querySelectorAll("th, td")) {
+  const words = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), found = [];
+  while (words.nextNode()) if (/\w[_\/@]\w/.test(words.currentNode.data)) found.push(words.currentNode);
+  for (const node of found)
+    node.replaceWith(...node.data.split(/(?<=\w[_\/@])(?=\w)/).flatMap((w, i) => i ? [document.createElement("wbr"), w] : [w]));
+}
+
+/* A table that is wider than the paper is printed smaller. It is measured as it is printed: at the width of the page
+   (page.css: A4, lying, margins of 10 mm), by the rules for paper. */
+const kPaper = 277 / 25.4 * 96;
+const forPaper = [...document.styleSheets].flatMap(s => [...s.cssRules]).filter(r => r.media && r.media.mediaText === "print");
+addEventListener("beforeprint", () => {
+  for (const r of forPaper) r.media.mediaText = "all";
+  document.body.style.width = kPaper + "px";
+  const wide = [...document.querySelectorAll("table")].map(t => [t, t.parentElement.clientWidth / t.offsetWidth]);
+  for (const [t, fits] of wide) if (fits > 0 && fits < 1) t.style.zoom = Math.floor(fits * 1000) / 1000;
+  document.body.style.width = "";
+  for (const r of forPaper) r.media.mediaText = "print";
+});
+addEventListener("afterprint", () => {
+  for (const t of document.querySelectorAll("table")) t.style.zoom = "";
+});

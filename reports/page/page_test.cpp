@@ -215,6 +215,18 @@ TEST(Page, NumbersThatAreNoneBreakNoPicture) {
   }
 }
 
+TEST(Page, CountsTheAnswersThatItDoesNotShow) {
+  ReportData data = synthetic(1, {"host"});
+  const char* const answers[] = {"row 0: NaN x1", "row 0: 0 x1", "row 0: inf x1", "row 0: -inf x1"};
+  std::size_t n = 0;
+  for (Record& r : data.records)
+    if (r.variant == "online_block" && !r.returned.empty()) r.returned = answers[n++ % 4];
+  ASSERT_GT(n, 20u);
+  const std::string html = page_of(data, "compare.html");
+  EXPECT_NE(html.find("and 1 other answer<"), std::string::npos);
+  EXPECT_EQ(html.find("and 1 other answers"), std::string::npos);
+}
+
 TEST(Page, APeerStandsBesideTheKernelAtThePeersOwnShapes) {
   const ReportData data = synthetic(1, {"host"});
   InFolder in_folder;

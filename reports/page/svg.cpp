@@ -50,7 +50,7 @@ std::vector<Tick> log_ticks(const Axis& a) {
   const int every = std::max(1, (last - first + 5) / 6);
   for (int e = first; e <= last; e += every) {
     std::string text = e >= -2 && e <= 2 ? fmt::format("{:g}", std::pow(10.0, e))
-                                         : fmt::format("10<tspan dy=\"-4\" class=\"sup\">{}</tspan>", e);
+                                         : fmt::format("10<tspan dy=\"-4\">{}</tspan>", e);
     out.push_back({std::pow(10.0, e), std::move(text)});
   }
   return out;
@@ -88,11 +88,26 @@ Axis sane(Axis a) {
 std::string mark(Marker marker, double x, double y) {
   switch (marker) {
     case Marker::circle:
-      return fmt::format("M{:.1f} {:.1f}m-2.6 0a2.6 2.6 0 1 0 5.2 0a2.6 2.6 0 1 0-5.2 0z", x, y);
+      return fmt::format("M{:.1f} {:.1f}a2.6 2.6 0 1 0 .01 0z", x, y - 2.6);
     case Marker::square:
       return fmt::format("M{:.1f} {:.1f}m-1.9-1.9h3.8v3.8h-3.8z", x, y);
     case Marker::diamond:
       return fmt::format("M{:.1f} {:.1f}m0-2.7l2.7 2.7l-2.7 2.7l-2.7-2.7z", x, y);
+    case Marker::bar:
+      return fmt::format("M{:.1f} {:.1f}m-3.4-1.2h6.8v2.4h-6.8z", x, y);
+    case Marker::post:
+      return fmt::format("M{:.1f} {:.1f}m-1.2-3.4h2.4v6.8h-2.4z", x, y);
+    case Marker::triangle:
+      return fmt::format("M{:.1f} {:.1f}m0-3l3 5.4h-6z", x, y);
+    case Marker::down:
+      return fmt::format("M{:.1f} {:.1f}m0 3l3-5.4h-6z", x, y);
+    case Marker::saltire:
+      return fmt::format(
+          "M{:.1f} {:.1f}m0-1l1.7-1.7l1 1l-1.7 1.7l1.7 1.7l-1 1l-1.7-1.7l-1.7 1.7l-1-1l1.7-1.7"
+          "l-1.7-1.7l1-1z",
+          x, y);
+    case Marker::ring:  // the inner circle runs the other way round, which leaves a hole
+      return fmt::format("M{:.1f} {:.1f}a3.1 3.1 0 1 0 .01 0zm0 1.5a1.6 1.6 0 1 1-.01 0z", x, y - 3.1);
     case Marker::cross:
       break;
   }
@@ -129,15 +144,16 @@ void Plot::line(std::span<const Point> points, std::string_view css) {
 }
 
 void Plot::points(std::span<const Point> points, Marker marker, std::string_view css) {
+  std::string marks;
   for (const Point& p : points) {
     if (std::isnan(p.x) || std::isnan(p.y)) continue;
     // A triangle at the edge means that the value lies above the axis.
     const std::string d =
         p.y > y_.hi ? fmt::format("M{:.1f} {:.1f}l-4 7h8z", px(p.x), kTop) : mark(marker, px(p.x), py(p.y));
-    body_ += fmt::format("<path class=\"pt {}\" d=\"{}\">", css, d);
-    if (!p.title.empty()) body_ += "<title>" + escape(p.title) + "</title>";
-    body_ += "</path>";
+    marks += fmt::format("<path class=\"pt\" d=\"{}\"", d);
+    marks += p.title.empty() ? "/>" : "><title>" + escape(p.title) + "</title></path>";
   }
+  if (!marks.empty()) body_ += fmt::format("<g class=\"{}\">{}</g>", css, marks);
 }
 
 void Plot::steps(std::span<const Step> steps, std::string_view css) {
@@ -239,22 +255,22 @@ void Plot::names_of_ends(std::span<const Label> ends) {
 
 std::string Plot::frame() const {
   const double bottom = height_ - kBottom, right = width_ - right_;
-  std::string grid, text;
+  std::string grid,
+      text = fmt::format("<g text-anchor=\"middle\" transform=\"translate(0 {})\">", bottom + 13);
   for (const Tick& t : ticks(x_)) {
     grid += fmt::format("M{:.1f} {}V{}", px(t.at), kTop, bottom);
-    text += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", px(t.at), bottom + 13,
-                        t.text);
+    text += fmt::format("<text x=\"{:.1f}\">{}</text>", px(t.at), t.text);
   }
+  text += fmt::format("</g><g text-anchor=\"end\" transform=\"translate({} 3.5)\">", left_ - 5);
   for (const Tick& t : ticks(y_)) {
     grid += fmt::format("M{} {:.1f}H{}", left_, py(t.at), right);
-    text += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", left_ - 5,
-                        py(t.at) + 3.5, t.text);
+    text += fmt::format("<text y=\"{:.1f}\">{}</text>", py(t.at), t.text);
   }
-  text += fmt::format("<text class=\"axis\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-                      (left_ + right) / 2, height_ - 6, escape(x_.label));
-  text += fmt::format(
-      "<text class=\"axis\" transform=\"translate(9 {:.1f}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-      (kTop + bottom) / 2, escape(y_.label));
+  text += "</g><g class=\"axis\" text-anchor=\"middle\">";
+  text += fmt::format("<text x=\"{:.1f}\" y=\"{}\">{}</text>", (left_ + right) / 2, height_ - 6,
+                      escape(x_.label));
+  text += fmt::format("<text transform=\"translate(9 {:.1f}) rotate(-90)\">{}</text></g>",
+                      (kTop + bottom) / 2, escape(y_.label));
   return fmt::format("<path class=\"grid\" d=\"{}\"/><path class=\"frame\" d=\"M{} {}V{}H{}\"/>", grid, left_,
                      kTop, bottom, right) +
          text;

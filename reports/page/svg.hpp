@@ -17,7 +17,8 @@ struct Axis {
   bool whole = false;  // only whole numbers are written on it
 };
 
-enum class Marker { circle, square, diamond, cross };
+/// `bar` lies, `post` stands; `down` is a triangle on its tip, `saltire` an x.
+enum class Marker { circle, square, diamond, cross, bar, post, triangle, down, saltire, ring };
 
 class Plot {
  public:

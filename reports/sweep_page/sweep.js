@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
-   What the sweep's page adds to page.js: a dtype and a number of rows at a time, and numbers under the pointer at once (a
-   browser's own titles wait a second and never come on a touch screen). */
+   What the sweep's page adds to page.js: a dtype and a number of rows at a time, and numbers under the pointer, or at the
+   arrow keys, at once (a browser's own titles wait a second and never come on a touch screen). */
 for (const box of document.querySelectorAll(".choice")) {
   const parts = [...box.querySelectorAll("[data-dtype]")];
   const picked = {}, bar = document.createElement("div");
@@ -39,6 +39,7 @@ for (const box of document.querySelectorAll(".choice")) {
 const tip = document.createElement("div");
 tip.id = "tip";
 tip.hidden = true;
+tip.setAttribute("role", "status");
 document.body.append(tip);
 for (const p of document.querySelectorAll("svg .pt")) {
   const t = p.querySelector("title");
@@ -64,17 +65,40 @@ const cell = (svg, e) => {
   const [share, us] = v.split(" ").map(Number);
   return `${where}: ${(100 * share).toPrecision(3)} %, ${us < 1e4 ? number(us) + " us" : number(us / 1e3) + " ms"}`;
 };
-const hover = e => {
-  const target = e.target.closest ? e.target : null;
-  const mark = target && target.closest(".pt"), map = target && target.closest("svg.heat");
-  const text = mark ? mark.dataset.t : map ? cell(map, e) : "";
+const showTip = (text, x, y) => {
   tip.hidden = !text;
   if (!text) return;
   tip.textContent = text;
   const w = tip.offsetWidth, h = tip.offsetHeight;
-  tip.style.left = Math.max(4, Math.min(e.clientX + 14, innerWidth - w - 4)) + "px";
-  tip.style.top = (e.clientY + 18 + h > innerHeight ? e.clientY - h - 10 : e.clientY + 18) + "px";
+  tip.style.left = Math.max(4, Math.min(x + 14, innerWidth - w - 4)) + "px";
+  tip.style.top = (y + 18 + h > innerHeight ? y - h - 10 : y + 18) + "px";
 };
+const hover = e => {
+  const target = e.target.closest ? e.target : null;
+  const mark = target && target.closest(".pt"), map = target && target.closest("svg.heat");
+  showTip(mark ? mark.dataset.t : map ? cell(map, e) : "", e.clientX, e.clientY);
+};
+/* With the keyboard: Tab goes to a picture, arrows go from mark to mark. */
+for (const svg of document.querySelectorAll("figure svg:not(.heat, .sample)")) {
+  const marks = [...svg.querySelectorAll(".pt")].filter(p => p.dataset.t);
+  if (!marks.length) continue;
+  let at = -1;
+  svg.tabIndex = 0;
+  svg.addEventListener("keydown", e => {
+    const step = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1}[e.key];
+    if (e.key === "Escape") tip.hidden = true;
+    if (!step) return;
+    e.preventDefault();
+    at = Math.max(0, Math.min(marks.length - 1, at + step));
+    for (const m of marks) m.classList.toggle("at", m === marks[at]);
+    const box = marks[at].getBoundingClientRect();
+    showTip(marks[at].dataset.t, box.x + box.width / 2, box.y + box.height / 2);
+  });
+  svg.addEventListener("blur", () => {
+    tip.hidden = true;
+    for (const m of marks) m.classList.remove("at");
+  });
+}
 addEventListener("pointermove", hover);
 addEventListener("pointerdown", hover);
 addEventListener("scroll", () => { tip.hidden = true; }, {passive: true});

@@ -1,103 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pages of sweep, functions, selftest and history, and an overview, in headless Chromium: on two widths,
-// with the keyboard, in light and dark colours, and on paper.
-#include <gtest/gtest.h>
-
+// Every page in headless Chromium: on two widths, with the keyboard, and in light and dark colours.
 #include <algorithm>
-#include <filesystem>
 #include <string>
 #include <vector>
 
-#include "reports/data/files.hpp"
-#include "reports/data/functions_report.hpp"
-#include "reports/history/history.hpp"
-#include "reports/page/browser/browser_test.hpp"
-#include "reports/page/folder/links.hpp"
-#include "reports/page/folder/write_report.hpp"
-#include "reports/page/test_data.hpp"
-#include "reports/runs/selftest.hpp"
-#include "reports/sweep/data/test_data.hpp"
-#include "reports/sweep_page/page.hpp"
+#include "reports/page/browser/every_page.hpp"
 
 namespace assay {
 namespace {
 
-namespace fs = std::filesystem;
 using test_browser::Browser;
-
-std::string selftest_page() {
-  Selftest s;
-  s.peer_rows = 16;
-  for (const Mutant& m : mutants()) {
-    SelftestEntry e;
-    e.mutant = &m;
-    e.ran = true;
-    e.refused = m.kind != Kind::right;
-    if (e.refused) e.failed = {m.expect.check};
-    e.peers_ran = m.single_case();
-    s.entries.push_back(std::move(e));
-  }
-  return render_selftest_page(s);
-}
-
-std::string history_page() {
-  std::vector<HistoryRun> runs;
-  for (int seed = 1; seed <= 3; ++seed) {
-    const ReportData data = test_data::synthetic(seed, {"host"});
-    const Digest digest(data);
-    runs.push_back(history_run("run " + std::to_string(seed), &digest, {}));
-  }
-  return render_history_page(runs);
-}
-
-constexpr const char* kPages[] = {"index.html",     "compare.html",  "sweep.html",  "sweep_shapes.html",
-                                  "functions.html", "selftest.html", "history.html"};
-
-class EveryPage : public testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    const std::string program = test_browser::find_chromium();
-    if (program.empty()) return;
-    folder_ = fs::temp_directory_path() / ("assay-every-page-" + std::to_string(getpid()));
-    fs::remove_all(folder_);
-    prepare_folder(folder_);
-    write_report(folder_, test_data::synthetic(1, {"host"}), {});
-    const auto records = sweep_test_data::records();
-    const auto accesses = sweep_test_data::accesses();
-    write_files({{folder_ / "sweep.html", sweep_page(records, accesses)},
-                 {folder_ / "sweep_shapes.html", sweep_shapes_page(records, accesses)},
-                 {folder_ / "functions.html",
-                  render_functions_page(
-                      read_functions(fs::path(ASSAY_SOURCE_DIR) / "reports/published/h200/functions.json"))},
-                 {folder_ / "selftest.html", selftest_page()},
-                 {folder_ / "history.html", history_page()}});
-    link_pages(folder_);
-    browser_ = new Browser(program, folder_);
-  }
-  static void TearDownTestSuite() {
-    delete browser_;
-    browser_ = nullptr;
-    std::error_code ignored;
-    if (!folder_.empty()) fs::remove_all(folder_, ignored);
-  }
-  void SetUp() override {
-    if (!browser_) GTEST_SKIP() << "chromium is not installed (Debian package: chromium)";
-    browser_->medium("screen", "light");
-  }
-  void TearDown() override {
-    if (browser_)
-      for (const std::string& fault : browser_->faults()) ADD_FAILURE() << fault;
-  }
-  static Browser& open(const char* page, int width) {
-    browser_->width(width);
-    browser_->open(folder_ / page);
-    return *browser_;
-  }
-  static fs::path folder_;
-  static Browser* browser_;
-};
-fs::path EveryPage::folder_;
-Browser* EveryPage::browser_ = nullptr;
 
 TEST_F(EveryPage, HidesNothingOnAWideAndOnANarrowWindow) {
   for (const char* page : kPages)
@@ -137,14 +49,16 @@ TEST_F(EveryPage, IsFilteredAndSortedWithTheKeyboard) {
   }
 }
 
-/// The headings without a button, of tables that have more than five rows.
+/// The headings without a button, of tables that have more than five rows; and those of a column of pictures
+/// that have one, which can sort nothing.
 constexpr const char* kNotSorted = R"js((() => {
   const bad = [];
   for (const t of document.querySelectorAll("table")) {
     const bodies = [...t.tBodies], parts = bodies.length > 1 ? bodies.length : bodies[0].rows.length;
     if (!t.tHead || parts <= 5) continue;
+    const pictures = [...t.tBodies[0].rows[0].cells].map(c => c.querySelector("svg") && !c.textContent.trim());
     for (const h of t.tHead.querySelectorAll("th"))
-      if (h.colSpan === 1 && h.textContent && !h.querySelector("button"))
+      if (h.colSpan === 1 && h.textContent && !h.querySelector("button") === !(t.tHead.rows.length === 1 && pictures[h.cellIndex]))
         bad.push((t.closest("section") || {id: "?"}).id + ": " + h.textContent);
   }
   return bad.join("; ");
@@ -274,33 +188,58 @@ TEST_F(EveryPage, IsReadableInLightAndDarkColours) {
   }
 }
 
-TEST_F(EveryPage, OnPaperShowsWholeTablesAndNoControls) {
-  browser_->medium("print", "dark");
-  for (const char* page : kPages) {
-    Browser& b = open(page, 1400);
-    EXPECT_EQ(b.text("(() => {const bad = [];"
-                     "for (const e of document.querySelectorAll('.filter, nav, .pick'))"
-                     "  if (e.offsetHeight > 0) bad.push(e.className + ' is printed');"
-                     "for (const e of document.querySelectorAll('.scroll'))"
-                     "  if (e.scrollHeight > e.clientHeight + 2) bad.push('a table is cut off');"
-                     "for (const e of document.querySelectorAll('thead, tr > :first-child'))"
-                     "  if (getComputedStyle(e).position === 'sticky') bad.push('a sticky ' + e.tagName);"
-                     "return [...new Set(bad)].join('; ')})()"),
-              "")
-        << page;
-    EXPECT_EQ(b.text(test_browser::kHardToRead), "") << page;
-    EXPECT_EQ(b.text("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)") << page;
-  }
+TEST_F(EveryPage, BreaksALongNameBehindItsSigns) {
+  Browser& b = open("compare.html", 1400);
+  EXPECT_GT(b.evaluate("document.querySelectorAll('tbody th wbr').length").get<int>(), 10);
+  // No line of a name begins within a word.
+  EXPECT_EQ(b.text(R"js((() => {
+    const bad = new Set(), range = document.createRange();
+    for (const th of document.querySelectorAll("tbody th")) {
+      const words = document.createTreeWalker(th, NodeFilter.SHOW_TEXT);
+      while (words.nextNode()) {
+        range.selectNodeContents(words.currentNode);
+        if (!/\s/.test(words.currentNode.data) && range.getClientRects().length > 1) bad.add(th.textContent);
+      }
+    }
+    return [...bad].join("; ");
+  })())js"),
+            "");
+}
+
+TEST_F(EveryPage, IsNotFilteredByThePeersOfARow) {
+  write_files(
+      {{folder_ / "filter.html",
+        "<!DOCTYPE html><table class=\"filtered\"><thead><tr><th rowspan=\"2\">kernel</th><th "
+        "colspan=\"2\">error, "
+        "and best peer</th><th "
+        "rowspan=\"2\">verdict</th></tr><tr><th>f16</th><th>f32</th></tr></thead><tbody>"
+        "<tr><th>one</th><td>1</td><td>fast</td><td>right</td></tr>"
+        "<tr><th>one_fast</th><td>1</td><td>other</td><td>right</td></tr></tbody></table><script>" +
+            read_file(std::filesystem::path(ASSAY_SOURCE_DIR) / "reports/page/page.js") + "</script>"}});
+  Browser& b = open("filter.html", 1400);
+  const auto shown = [&](const std::string& words) {
+    b.evaluate("(() => {const i = document.querySelector('.filter input'); i.value = '" + words +
+               "'; i.dispatchEvent(new Event('input'))})()");
+    return b.text(
+        "[...document.querySelectorAll('tbody tr')].filter(r => !r.hidden).map(r => r.cells[0].textContent)"
+        ".join(' ')");
+  };
+  EXPECT_EQ(shown("one fast"), "one_fast") << "the other's peer is fast";
+  EXPECT_EQ(shown("one right"), "one one_fast");
+  EXPECT_EQ(shown("other"), "");
 }
 
 TEST_F(EveryPage, OfASweepShowsTheNumbersOfAMarkAndOfACell) {
   Browser& b = open("sweep_shapes.html", 1400);
-  const auto under = [&](const std::string& selector) {
-    b.evaluate("document.querySelector('" + selector + "').scrollIntoView({block: 'center'})");
-    // A page that scrolls hides the numbers. So wait until it stands still.
+  // A page that scrolls hides the numbers. So wait until it stands still.
+  const auto stand_still = [&] {
     b.call("Runtime.evaluate",
            {{"expression", "new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"},
             {"awaitPromise", true}});
+  };
+  const auto under = [&](const std::string& selector) {
+    b.evaluate("document.querySelector('" + selector + "').scrollIntoView({block: 'center'})");
+    stand_still();
     const auto at =
         b.evaluate("(() => {const r = document.querySelector('" + selector +
                    "').getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]})()");
@@ -309,6 +248,21 @@ TEST_F(EveryPage, OfASweepShowsTheNumbersOfAMarkAndOfACell) {
   };
   EXPECT_NE(under("#lines .pt").find("of the copy"), std::string::npos);
   EXPECT_NE(under("svg.heat path").find(" rows: "), std::string::npos);
+  // And with the keyboard: the arrows go from mark to mark.
+  const std::string told =
+      "document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent";
+  b.evaluate("document.querySelector('#lines figure svg').focus()");
+  stand_still();
+  b.key("ArrowRight", 39);
+  const std::string first = b.text(told);
+  EXPECT_NE(first.find("of the copy"), std::string::npos);
+  b.key("ArrowRight", 39);
+  EXPECT_NE(b.text(told), first);
+  EXPECT_NE(b.text(told), "");
+  b.key("ArrowLeft", 37);
+  EXPECT_EQ(b.text(told), first);
+  b.key("Escape", 27);
+  EXPECT_EQ(b.text(told), "");
 }
 
 }  // namespace
