@@ -66,7 +66,7 @@ Context gather(const std::vector<SweepRecord>& records, const std::vector<Access
     return std::any_of(records.begin(), records.end(),
                        [&](const SweepRecord& r) { return r.backend == backend && was_timed(r); });
   };
-  Context c{records, accesses, any_of("cuda") || !any_of("host") ? "cuda" : "host", "", {}, {}, {}, {},
+  Context c{records, accesses, any_of("cuda") || !any_of("host") ? "cuda" : "host", "", {}, {}, {}, {}, {},
             {},      {}};
   c.family = most_frequent(records, &SweepRecord::family, c.backend);
   for (const SweepRecord& r : records) c.ops.try_emplace(variant_of(r.key), r.op);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -44,6 +45,8 @@ struct Context {
   std::map<std::string, std::string, std::less<>> ops;
   /// What stands behind the variant's name: ", k = 5", ", threshold 0.9"; empty if k is 0.
   std::string behind_name(std::string_view variant, int k) const;
+
+  std::set<std::string> pages = {};  // the kernels that have a page of their own in kernels/
 
   std::vector<SplitRecord> splits;  // right ones: rows split over several GPUs
   /// The fastest one of this exchange, "nccl", "peers" or "held"; null if there is none.

@@ -47,7 +47,14 @@ std::string draw(const Context& c, const Picture& p) {
   const Axis x = size_axis(sizes);
   Plot speed(x, {0, 1.06 * top, false, "10^9 elements/s"},
              fmt::format("Figure {}: elements per second over V", p.number), 560, 280);
+  std::size_t letters = 0;
+  for (const std::string& v : p.lines)
+    if (!drawn_sizes(c, v, p.rows, p.k).empty()) letters = std::max(letters, v.size());
+  // A narrow screen shows the letters larger than the picture (sweep.css).
+  letters += letters / 5;
+  speed.leave_room_at_right(letters);
   std::vector<std::string> shown;
+  std::vector<Plot::Label> ends;
   for (const std::string& v : p.lines) {
     std::vector<Plot::Point> points;
     for (const std::int64_t V : drawn_sizes(c, v, p.rows, p.k)) {
@@ -58,7 +65,9 @@ std::string draw(const Context& c, const Picture& p) {
     shown.push_back(v);
     speed.line(points, line_css(v));
     speed.points(points, look(v).marker, look(v).css);
+    ends.push_back({points.back().x, points.back().y, v});
   }
+  speed.names_of_ends(ends);
   std::vector<Plot::Step> bars;
   std::vector<Plot::Point> tops;
   double most = p.published;
@@ -76,6 +85,7 @@ std::string draw(const Context& c, const Picture& p) {
   if (bars.empty()) return "";  // a single algorithm cannot be compared
   Plot ratio(x, {0, 1.1 * most, false, "times"},
              fmt::format("Figure {}: {} over {}", p.number, p.fast, p.slow), 560, 150);
+  ratio.leave_room_at_right(letters);  // the same V stand below each other
   ratio.bars(bars, std::string("bar ") + look(p.fast).css);
   ratio.horizontal(1, "mark"), ratio.horizontal(p.published, "one");
   ratio.points(tops, look(p.fast).marker, look(p.fast).css);

@@ -6,6 +6,7 @@
 #include <climits>
 #include <cmath>
 #include <set>
+#include <tuple>
 
 #include "reports/data/html.hpp"
 #include "reports/page/parts.hpp"
@@ -59,6 +60,12 @@ struct Row {
   }
 };
 
+/// A kernel's name, as a link to its page where it has one.
+std::string linked(const Context& c, const std::string& variant) {
+  if (!c.pages.contains(variant)) return escape(variant);
+  return fmt::format("<a href=\"kernels/{0}.html\">{0}</a>", escape(variant));
+}
+
 }  // namespace
 
 std::string every_key(const Context& c) {
@@ -66,9 +73,10 @@ std::string every_key(const Context& c) {
   const std::vector<std::int64_t> sizes = columns(c, rows);
   std::string tables;
   for (const std::string& d : c.dtypes) {
-    std::map<std::pair<std::string, int>, Row> keys;
+    // This project's kernels come before the peers.
+    std::map<std::tuple<bool, std::string, int>, Row> keys;
     for (const SweepRecord* r : c.timed)
-      if (r->dtype == d) keys[{variant_of(r->key), r->k}].take(*r);
+      if (r->dtype == d) keys[{r->role == "peer", variant_of(r->key), r->k}].take(*r);
     std::string head =
                     "<table><thead><tr><th>kernel</th><th>outputs</th><th "
                     "class=\"n\">timed</th><th class=\"n\">max ulp</th><th class=\"n\">error/bound</th><th "
@@ -76,13 +84,12 @@ std::string every_key(const Context& c) {
                 body;
     for (const std::int64_t V : sizes) head += "<th class=\"n\">V " + grouped(V) + "</th>";
     for (const auto& [name, row] : keys) {
-      const auto& [variant, k] = name;
+      const auto& [peer, variant, k] = name;
       // For top-k the paper's K is shown; the K table has the others.
-      if (k != 0 && k != 5 && keys.contains({variant, 5})) continue;
+      if (k != 0 && k != 5 && keys.contains({peer, variant, 5})) continue;
       body += fmt::format(
           "<tr><th>{}{}{}{}</th><td>{}</td>", legend_sample(look(variant).marker, look(variant).css, ""),
-          escape(variant), behind_name(row.any->op, k),
-          row.any->role == "peer" ? " <span class=\"mute\">(peer)</span>" : "",
+          linked(c, variant), behind_name(row.any->op, k), peer ? " <span class=\"mute\">(peer)</span>" : "",
           row.wrong > 0        ? fmt::format("<span class=\"bad\">{} wrong</span>", row.wrong)
           : row.not_judged > 0 ? fmt::format("<span class=\"warn\">{} not judged</span>", row.not_judged)
                                : "<span class=\"good\">right</span>");

@@ -98,8 +98,8 @@ std::string ladder(const Context& c) {
     goals += fmt::format(
         "<tr><th>{}</th><td class=\"nw\">{}</td><td "
         "class=\"nw\">{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-        escape(l.shapes), escape(l.dtypes), escape(l.goal), escape(l.result), escape(l.peer),
-        escape(l.reached));
+        escape(l.shapes), escape(l.dtypes), escape(l.goal), escape(l.result),
+        l.peer.empty() ? kDash : escape(l.peer), l.reached.empty() ? kDash : escape(l.reached));
   return "<p><code>onepass</code> reads every logit once and writes every output once: between the two the "
          "row stays on "
          "the chip. The row length V and the number of rows decide who holds it. A filled part of a picture "

@@ -29,22 +29,21 @@ std::string counts(const Context& c) {
                            {"timed, not judged", grouped(n.not_judged)}});
 }
 
-std::string failures(const Context& c) {
+/// What failed of this project's kernels, or of the peers; "" if nothing did.
+std::string failures(const Context& c, bool peers) {
   constexpr int kShown = 8;
   std::string out;
   int n = 0;
   for (const SweepRecord& r : c.records) {
     const bool wrong = r.status == "failed" || (r.verified == "fail" && r.role != "ceiling");
-    if (!wrong || ++n > kShown) continue;
+    if (!wrong || (r.role == "peer") != peers || ++n > kShown) continue;
     out += fmt::format("<li><b class=\"bad\">{}</b> row length V = {}, {} rows: {} {}</li>", escape(r.key),
                        grouped(r.V), grouped(r.rows),
                        escape(shorten(r.reason.empty() ? r.verified_reason : r.reason, 300)),
                        page::command(r.reproduce));
   }
   if (n > kShown) out += fmt::format("<li>and {} more</li>", n - kShown);
-  return out.empty()
-             ? ""
-             : "<p>What failed (a peer that fails does not change the verdict):</p><ul>" + out + "</ul>";
+  return out.empty() ? "" : "<ul>" + out + "</ul>";
 }
 
 /// Distinct values in order of appearance, joined. Peers are left out: they have builds of their own.
@@ -76,7 +75,7 @@ std::string clocks(const Context& c) {
   return out;
 }
 
-std::string machine(const Context& c) {
+std::string where_made(const Context& c) {
   std::vector<std::pair<std::string, std::string>> rows;
   const auto row = [&](const char* label, const std::string& value) {
     if (!value.empty()) rows.emplace_back(label, value);
@@ -159,9 +158,6 @@ std::string others(const Context& c) {
 }  // namespace
 
 page::Frame overview(const Context& c) {
-  std::string seen;
-  for (const std::string& line : headlines(c)) seen += "<li>" + escape(line) + "</li>";
-  if (!seen.empty()) seen = "<h3>Main results</h3><ul class=\"seen\">" + seen + "</ul>";
   page::Frame f;
   f.passed = passed(c.records);
   f.verdict = f.passed ? "PASS" : "FAIL";
@@ -172,8 +168,22 @@ page::Frame overview(const Context& c) {
       "outputs are judged right or wrong, before and after the timing.";
   f.sentence = escape(verdict_line(c.records));
   f.facts = counts(c);
-  f.below = failures(c) + others(c) + seen + machine(c) + ceilings(c);
+  const std::string failed = failures(c, false);
+  f.below = (failed.empty() ? "" : "<p>What failed:</p>" + failed) + others(c);
   return f;
+}
+
+std::string main_results(const Context& c) {
+  std::string seen;
+  for (const std::string& line : headlines(c)) seen += "<li>" + escape(line) + "</li>";
+  return seen.empty() ? missing("anything timed", "assay sweep") : "<ul class=\"seen\">" + seen + "</ul>";
+}
+
+std::string machine(const Context& c) { return where_made(c) + ceilings(c); }
+
+std::string failed_peers(const Context& c) {
+  const std::string failed = failures(c, true);
+  return failed.empty() ? "" : "<p>A peer that fails does not change the verdict.</p>" + failed;
 }
 
 std::string reading() {
@@ -195,7 +205,12 @@ std::string reading() {
          "less.</dd><dt>Right</dt><dd>The outputs before and after the timing are within the bound of the "
          "claimed algorithm, measured from the enclosure of the exact result. A peer is judged as a kernel "
          "that declares nothing.</dd><dt>Colours</dt><dd>A kernel looks the same in every picture. Each "
-         "algorithm or peer has its own hue. Markers and dashes distinguish kernels of one hue. Dashed forms "
+         "algorithm has its own hue, and so have the peers of cuDNN and CUB, of PyTorch, of Triton, and "
+         "those "
+         "of the other libraries together. Marks and dashes distinguish kernels of one hue. Circles, "
+         "squares, "
+         "diamonds, plus signs and bars are kernels of this project; triangles, rings and x are peers. Where "
+         "kernels share colour and mark, the legend names them together. Dashed forms "
          "ending in <code>_sized</code> have the thread counts of the paper's benchmark.</dd></dl>";
 }
 

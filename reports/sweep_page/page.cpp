@@ -9,9 +9,10 @@
 namespace assay {
 
 std::string sweep_page(const std::vector<SweepRecord>& records, const std::vector<AccessRecord>& accesses,
-                       const std::vector<SplitRecord>& splits) {
+                       const std::vector<SplitRecord>& splits, const std::set<std::string>& kernel_pages) {
   using namespace speed;
-  const Context c = gather(records, accesses, splits);
+  Context c = gather(records, accesses, splits);
+  c.pages = kernel_pages;
   // Published GPU results and a GPU's rooflines cannot be compared with a host sweep.
   const auto on_gpu = [&](std::string (*section)(const Context&)) {
     return c.backend == "host" ? missing("a GPU's times", "assay sweep") : section(c);
@@ -19,6 +20,7 @@ std::string sweep_page(const std::vector<SweepRecord>& records, const std::vecto
   page::Frame f = overview(c);
   f.sections = {
       {"keys", "Every kernel: right or wrong, and how fast", every_key(c)},
+      {"results", "Main results", main_results(c)},
       {"ladder", "One read and one write: the ladder of onepass", on_gpu(ladder)},
       {"figures", "The paper's figures, on this machine", on_gpu(paper_figures)},
       {"claims", "What the paper says, and what this run shows", on_gpu(paper_claims_table)},
@@ -29,8 +31,11 @@ std::string sweep_page(const std::vector<SweepRecord>& records, const std::vecto
       {"tutorial", "The tutorial's table", on_gpu(tutorial_table)},
       {"worklog", "The worklog's table", on_gpu(worklog_table)},
       {"part3", "Fused softmax, part 3", on_gpu(part_three_figure)},
-      {"reading", "How to read this page", reading()},
+      {"machine", "The machine", machine(c)},
   };
+  if (std::string failed = failed_peers(c); !failed.empty())
+    f.sections.push_back({"peers", "Peers that failed", std::move(failed)});
+  f.sections.push_back({"reading", "How to read this page", reading()});
   f.css = page::sweep_css;
   f.js = page::sweep_js;
   return page::framed(f);

@@ -3,6 +3,7 @@
 // has what is large: every shape, and the hardware counters.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,10 @@
 namespace assay {
 
 /// The text of sweep.html. A section without data says which command makes it; no figure is empty.
+/// `kernel_pages` names the kernels whose page lies in kernels/ beside it: their rows link to it.
 std::string sweep_page(const std::vector<SweepRecord>& records, const std::vector<AccessRecord>& accesses,
-                       const std::vector<SplitRecord>& splits = {});
+                       const std::vector<SplitRecord>& splits = {},
+                       const std::set<std::string>& kernel_pages = {});
 /// The text of sweep_shapes.html.
 std::string sweep_shapes_page(const std::vector<SweepRecord>& records,
                               const std::vector<AccessRecord>& accesses);

@@ -18,49 +18,73 @@ struct Rule {
   Look look;
 };
 
-// The first rule that matches applies. Hues follow Okabe and Ito's set, which is safe for any colour vision.
+// The first rule that matches applies. This project's kernels and the peers share no marker, so that two
+// colours need only differ within each of these (parts_test.cpp).
+using enum Marker;
 constexpr Rule kLooks[] = {
-    {"copy", {"c-ceiling", Marker::circle, false}},
-    {"read", {"c-ceiling", Marker::diamond, true}},
-    {"cudnn_fast", {"c-cudnn", Marker::diamond, true}},
-    {"cudnn", {"c-cudnn", Marker::circle, false}},
-    {"torch_compile", {"c-torch", Marker::diamond, true}},
-    {"torch_topk", {"c-torch", Marker::cross, false}},
-    {"torch_softmax_topk", {"c-torch", Marker::square, false}},
-    {"torch", {"c-torch", Marker::circle, false}},
-    {"triton", {"c-triton", Marker::square, false}},
-    {"naive_", {"c-naive", Marker::circle, false}},
-    {"safe_then_topk", {"c-unfused", Marker::square, false}},
-    {"online_then_topk", {"c-unfused", Marker::diamond, true}},
-    {"safe_topk", {"c-safe", Marker::square, false}},
-    {"online_topk", {"c-online", Marker::square, false}},
-    {"onepass_topk_fast", {"c-onepass", Marker::diamond, true}},
-    {"onepass_topk", {"c-onepass", Marker::cross, false}},
-    {"online_warp", {"c-onepass", Marker::circle, false}},
-    {"register_", {"c-onepass", Marker::square, false}},
-    {"fragment_", {"c-onepass", Marker::diamond, false}},
-    {"three_kernel", {"c-thread", Marker::circle, false}},
-    {"fused_safe_thread", {"c-thread", Marker::square, false}},
-    {"online_thread", {"c-thread", Marker::diamond, true}},
-    {"online_recurrence", {"c-thread", Marker::diamond, false}},
-    {"tree_five", {"c-five", Marker::circle, false}},
-    {"shuffle_five", {"c-five", Marker::square, true}},
-    {"single_thread", {"c-three", Marker::circle, false}},
-    {"serial_combine", {"c-three", Marker::square, true}},
-    {"tree_dynamic", {"c-three", Marker::diamond, false}},
-    {"vector_tree", {"c-five", Marker::diamond, false}},
-    {"vector_shuffle", {"c-five", Marker::cross, true}},
-    {"log_softmax", {"c-safe", Marker::cross, true}},
-    {"safe_", {"c-safe", Marker::circle, false}},
-    {"lse_", {"c-online", Marker::cross, true}},
-    {"online_", {"c-online", Marker::circle, false}},
-    {"lazy_", {"c-online", Marker::diamond, true}},
+    {"copy", {"c-ceiling", circle, false}},
+    {"read", {"c-ceiling", diamond, true}},
+    // Peers.
+    {"cudnn_fast", {"c-cudnn", down, true}},
+    {"cudnn", {"c-cudnn", triangle, false}},
+    {"cub", {"c-cudnn", ring, false}},
+    {"torch_compile", {"c-torch", saltire, true}},
+    {"torch_topk", {"c-torch", ring, false}},
+    {"torch_softmax_topk", {"c-torch", down, false}},
+    {"torch", {"c-torch", triangle, false}},
+    {"triton", {"c-triton", triangle, false}},
+    {"flashinfer_topk", {"c-library", down, true}},
+    {"flashinfer", {"c-library", triangle, false}},
+    {"quack", {"c-library", ring, false}},
+    {"liger", {"c-library", saltire, false}},
+    // This project's kernels.
+    {"onepass_topk_fast", {"c-chosen", diamond, true}},
+    {"onepass_topk_softmax", {"c-chosen", square, false}},
+    {"onepass_topk_log", {"c-chosen", cross, false}},
+    {"onepass_topk", {"c-chosen", circle, false}},
+    {"onepass_min_p", {"c-chosen", bar, false}},
+    {"onepass_top_p", {"c-chosen", post, false}},
+    {"onepass_fast", {"c-onepass", diamond, true}},
+    {"onepass_invariant", {"c-onepass", square, false}},
+    {"onepass_log", {"c-onepass", cross, false}},
+    {"onepass_lse", {"c-onepass", bar, false}},
+    {"onepass_split", {"c-onepass", post, false}},
+    {"onepass", {"c-onepass", circle, false}},
+    {"safe_then_topk", {"c-unfused", square, false}},
+    {"topk_block", {"c-unfused", circle, false}},
+    {"radix_topk", {"c-unfused", diamond, false}},
+    {"online_then_topk", {"c-parted", diamond, false}},
+    {"safe_topk", {"c-safe", square, false}},
+    {"log_softmax", {"c-safe", cross, true}},
+    {"safe_", {"c-safe", circle, false}},
+    {"online_warp", {"c-chip", circle, false}},
+    {"register_", {"c-chip", square, false}},
+    {"fragment_", {"c-chip", diamond, false}},
+    {"online_thread", {"c-thread", diamond, true}},
+    {"online_recurrence", {"c-thread", cross, false}},
+    {"three_kernel", {"c-thread", circle, false}},
+    {"fused_safe_thread", {"c-thread", square, false}},
+    {"online_topk", {"c-online", square, false}},
+    {"lse_", {"c-online", cross, true}},
+    {"online_", {"c-online", circle, false}},
+    {"lazy_", {"c-online", diamond, true}},
+    {"naive_", {"c-naive", circle, false}},
+    {"tree_five", {"c-five", circle, false}},
+    {"shuffle_five", {"c-five", square, true}},
+    {"vector_tree", {"c-five", diamond, false}},
+    {"vector_shuffle", {"c-five", cross, true}},
+    {"single_thread", {"c-three", circle, false}},
+    {"serial_combine", {"c-three", square, true}},
+    {"tree_dynamic", {"c-three", diamond, false}},
+    {"masked_", {"c-other", circle, false}},
+    {"causal_", {"c-other", square, false}},
+    {"backward_", {"c-other", diamond, false}},
 };
 
 }  // namespace
 
 Look look(std::string_view variant) {
-  Look found{"c-other", Marker::cross, false};
+  Look found{"c-other", cross, false};
   for (const Rule& r : kLooks)
     if (variant.starts_with(r.begins)) {
       found = r.look;
@@ -76,10 +100,20 @@ std::string line_css(std::string_view variant) {
   return std::string(l.dashed ? "lim " : "ln ") + l.css;
 }
 
-std::string legend(const std::vector<std::string>& variants) {
+std::string legend(const std::vector<std::string>& variants, bool lines) {
+  // Dashes are seen in lines only. A look that several names share is listed once, with all of them.
+  std::vector<std::pair<std::string, std::string>> entries;  // sample, names
+  for (const std::string& v : variants) {
+    const std::string sample = legend_sample(look(v).marker, look(v).css, lines ? line_css(v) : "");
+    const auto same =
+        std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.first == sample; });
+    if (same == entries.end())
+      entries.emplace_back(sample, escape(v));
+    else
+      same->second += ", " + escape(v);
+  }
   std::string out = "<ul class=\"legend\">";
-  for (const std::string& v : variants)
-    out += "<li>" + legend_sample(look(v).marker, look(v).css, line_css(v)) + escape(v) + "</li>";
+  for (const auto& [sample, names] : entries) out += "<li>" + sample + names + "</li>";
   return out + "</ul>";
 }
 

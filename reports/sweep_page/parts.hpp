@@ -14,7 +14,10 @@
 
 namespace assay::speed {
 
-page::Frame overview(const Context& c);  // verdict, counts, machine, ceilings
+page::Frame overview(const Context& c);      // verdict, counts, what failed of this project
+std::string main_results(const Context& c);  // a few lines
+std::string machine(const Context& c);       // and its own copy and read
+std::string failed_peers(const Context& c);  // "" if none did
 std::string paper_figures(const Context& c);
 std::string paper_claims_table(const Context& c);
 std::string k_table(const Context& c);
@@ -34,8 +37,8 @@ std::string limits_table(const Context& c);
 std::string reading();
 
 /// A variant's colour (a CSS class), marker and line. They depend on its name alone, so that it looks the
-/// same everywhere. The colour shows the algorithm or peer; marker and dashes distinguish variants of one
-/// colour.
+/// same everywhere. The colour shows the algorithm, or who made a peer; marker and dashes distinguish
+/// variants of one colour. Peers have markers that no kernel of this project has.
 struct Look {
   const char* css;
   Marker marker;
@@ -43,7 +46,9 @@ struct Look {
 };
 Look look(std::string_view variant);
 std::string line_css(std::string_view variant);
-std::string legend(const std::vector<std::string>& variants);
+/// An entry for each look, with all names that have it. Without `lines` it is of a picture that has only
+/// marks.
+std::string legend(const std::vector<std::string>& variants, bool lines = true);
 
 std::string figure(const std::string& caption, const std::string& note, const std::string& svg,
                    const std::string& attributes = "");

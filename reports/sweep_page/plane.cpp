@@ -86,7 +86,7 @@ std::string accuracy_plane(const Context& c) {
          "outputs, compared with the exact result. An error/bound above 1 (red) would be wrong. A 16-bit "
          "output hides all errors but its own rounding (half an ulp). f32 shows what the order of the sum "
          "and the exp cost.</p>" +
-         legend(shown) + choice("<div class=\"panels wide\">" + figures + "</div>");
+         legend(shown, false) + choice("<div class=\"panels wide\">" + figures + "</div>");
 }
 
 }  // namespace assay::speed

@@ -257,7 +257,7 @@ std::string roofline(const Context& c) {
          "line is as fast as a read-only pass. Bytes are those that reached memory by the counters, or those "
          "of the claimed accesses if no counter was read. Exps are counted in each source. Kernels whose "
          "count is not known (the peers) are left out.</p>" +
-         legend(shown) + choice("<div class=\"panels wide\">" + figures + "</div>");
+         legend(shown, false) + choice("<div class=\"panels wide\">" + figures + "</div>");
 }
 
 }  // namespace assay::speed

@@ -49,56 +49,72 @@ constexpr WorklogRow kWorklogRows[] = {
 
 std::string dash() { return "<td class=\"n\">" + std::string(kDash) + "</td>"; }
 
-bool any_timed(const Context& c, std::span<const char* const> names) {
-  return std::any_of(names.begin(), names.end(), [&](const char* n) {
-    return std::find(c.variants.begin(), c.variants.end(), n) != c.variants.end();
-  });
-}
-
 std::string time_cell(const SweepRecord* r, const std::string& note) {
   if (!r) return dash();
   return fmt::format("<td class=\"n\" data-v=\"{}\" title=\"{}\">{}<small>{}</small></td>", *r->median_us,
                      escape(describe(*r)), duration(*r->median_us), note);
 }
 
-std::string share_row(const Context& c, const char* variant, const char* dtype, std::int64_t rows,
+/// "" if it was timed at none of these V.
+std::string share_row(const Context& c, const std::string& variant, const char* dtype, std::int64_t rows,
                       std::span<const std::int64_t> sizes) {
   std::string out = "<tr><th>" + escape(variant) + "</th>";
+  bool any = false;
   for (const std::int64_t V : sizes) {
     const SweepRecord* r = c.at(variant, dtype, rows, V);
+    any |= r != nullptr;
     out += r ? share_cell(share(*r), duration(*r->median_us), 0, beside(*r)) : dash();
   }
-  return out + "</tr>";
+  return any ? out + "</tr>" : "";
 }
+
+/// The headings above a published column and this run's, which is left out if nothing of it was timed.
+std::string pair_head(const char* name, bool timed) {
+  return fmt::format("<th class=\"group edge\"{}>{}</th>", timed ? " colspan=\"2\"" : "", escape(name));
+}
+std::string pair_below(const char* published, bool timed) {
+  return fmt::format("<th class=\"n edge\">{}</th>{}", published, timed ? "<th class=\"n\">here</th>" : "");
+}
+
+constexpr const char* kTutorialCommand =
+    "assay sweep --key '*_thread/f16@cuda' --rows 32 --rows 64 --V 512 --V 1024 --V 2048 --V 4096 --V 8192";
 
 }  // namespace
 
 std::string tutorial_table(const Context& c) {
-  if (!any_timed(c, kTutorial))
-    return missing(
-        "the tutorial's kernels",
-        "assay sweep --key '*_thread/f16@cuda' --rows 32 --rows 64 --V 512 --V 1024 --V 2048 --V 4096 --V "
-        "8192");
-  std::string rows;
-  bool all = true;
-  for (const TutorialRow& t : kTutorialRows) {
-    rows += fmt::format("<tr><th class=\"nw\">{} &times; {}</th>", t.rows, grouped(t.V));
-    const SweepRecord* seen[3];
+  constexpr int kOnline = 2;
+  const SweepRecord* seen[std::size(kTutorialRows)][3];
+  bool any[3] = {}, all = true, both = false;
+  for (std::size_t t = 0; t < std::size(kTutorialRows); ++t) {
     for (int i = 0; i < 3; ++i) {
-      seen[i] = c.at(kTutorial[i], "f16", t.rows, t.V);
-      all &= seen[i] != nullptr;
-      rows += fmt::format("<td class=\"n edge\">{}</td>", duration(t.ms[i] * 1000)) +
-              time_cell(seen[i], seen[i] ? factor(t.ms[i] * 1000 / *seen[i]->median_us) + " the T4" : "");
+      seen[t][i] = c.at(kTutorial[i], "f16", kTutorialRows[t].rows, kTutorialRows[t].V);
+      any[i] |= seen[t][i] != nullptr, all &= seen[t][i] != nullptr;
     }
-    rows += fmt::format("<td class=\"n edge\">{}</td><td class=\"n\">{}</td></tr>", factor(t.ms[0] / t.ms[2]),
-                        seen[0] && seen[2] ? factor(*seen[0]->median_us / *seen[2]->median_us) : kDash);
+    both |= seen[t][0] && seen[t][kOnline];
   }
-  std::string head = "<table><thead><tr><th rowspan=\"2\">rows &times; V</th>";
-  for (const char* name : kTutorial)
-    head += "<th class=\"group edge\" colspan=\"2\">" + escape(name) + "</th>";
-  head += "<th class=\"group edge\" colspan=\"2\">online over three kernels</th></tr><tr>";
-  for (int i = 0; i < 3; ++i) head += "<th class=\"n edge\">T4, published</th><th class=\"n\">here</th>";
-  head += "<th class=\"n edge\">T4</th><th class=\"n\">here</th></tr></thead><tbody>";
+  if (!any[0] && !any[1] && !any[2]) return missing("the tutorial's kernels at its shapes", kTutorialCommand);
+  std::string rows;
+  for (std::size_t t = 0; t < std::size(kTutorialRows); ++t) {
+    const TutorialRow& own = kTutorialRows[t];
+    rows += fmt::format("<tr><th class=\"nw\">{} &times; {}</th>", own.rows, grouped(own.V));
+    for (int i = 0; i < 3; ++i) {
+      const SweepRecord* r = seen[t][i];
+      rows += fmt::format("<td class=\"n edge\">{}</td>", duration(own.ms[i] * 1000));
+      if (any[i]) rows += time_cell(r, r ? factor(own.ms[i] * 1000 / *r->median_us) + " the T4" : "");
+    }
+    const SweepRecord *three = seen[t][0], *online = seen[t][kOnline];
+    rows += fmt::format("<td class=\"n edge\">{}</td>", factor(own.ms[0] / own.ms[kOnline]));
+    if (both)
+      rows += three && online
+                  ? fmt::format("<td class=\"n\">{}</td>", factor(*three->median_us / *online->median_us))
+                  : dash();
+    rows += "</tr>";
+  }
+  std::string head = "<table><thead><tr><th rowspan=\"2\">rows &times; V</th>", below;
+  for (int i = 0; i < 3; ++i)
+    head += pair_head(kTutorial[i], any[i]), below += pair_below("T4, published", any[i]);
+  head += pair_head("online over three kernels", both) + "</tr><tr>" + below + pair_below("T4", both) +
+          "</tr></thead><tbody>";
   return "<p>Benji Visser, <i>Writing a Softmax Kernel From Scratch</i>: f16, one thread per row in every "
          "kernel, on a Tesla T4. With 32 or 64 rows at most two warps work, and the rest of the GPU is idle. "
          "The times say how long one thread takes for a row, not what the GPU can do. The tutorial counts 5, "
@@ -106,10 +122,7 @@ std::string tutorial_table(const Context& c) {
          "twice and writes once: 4 and 3 (see the <a href=\"sweep_shapes.html#accesses\">measured "
          "accesses</a>).</p>" +
          scroll(head + rows + "</tbody></table>") +
-         (all ? ""
-              : missing("the shapes with a dash",
-                        "assay sweep --key '*_thread/f16@cuda' --rows 32 --rows 64 --V 512 --V 1024 --V 2048 "
-                        "--V 4096 --V 8192"));
+         (all ? "" : missing("times for the shapes with a dash, or without a column", kTutorialCommand));
 }
 
 namespace {
@@ -124,22 +137,27 @@ std::int64_t compared_size(const Context& c, std::int64_t V, std::int64_t rows) 
 
 std::string worklog_table(const Context& c) {
   constexpr std::int64_t kRows = 4000;
-  if (!any_timed(c, std::span(kWorklog).first(1)) && !any_timed(c, std::span(kWorklog).last(1)))
+  bool torch = false, any[4] = {};
+  for (const WorklogRow& w : kWorklogRows) {
+    const std::int64_t V = compared_size(c, w.V, kRows);
+    torch |= c.at("torch_softmax", "f32", kRows, V) != nullptr;
+    for (int i = 0; i < 4; ++i) any[i] |= c.at(kWorklog[i], "f32", kRows, V) != nullptr;
+  }
+  if (!any[0] && !any[2] && !any[3])
     return missing(
         "the worklog's kernels",
         "assay sweep --key '*_five_access_block/f32@cuda' --key 'register_float4_warp/f32@cuda' --rows 4000");
   std::string rows;
-  bool torch = false;
   for (const WorklogRow& w : kWorklogRows) {
     const std::int64_t V = compared_size(c, w.V, kRows);
     const SweepRecord* base = c.at("torch_softmax", "f32", kRows, V);
-    torch |= base != nullptr;
     rows += fmt::format("<tr><th class=\"n\">{}{}</th>", grouped(w.V),
-                        V == w.V ? "" : "<small>here " + grouped(V) + "</small>") +
-            time_cell(base, base ? percent(share(*base)) : "");
+                        V == w.V ? "" : "<small>here " + grouped(V) + "</small>");
+    if (torch) rows += time_cell(base, base ? percent(share(*base)) : "");
     for (int i = 0; i < 4; ++i) {
       const SweepRecord* r = c.at(kWorklog[i], "f32", kRows, V);
       rows += fmt::format("<td class=\"n edge\">{}</td>", factor(w.kernels[i] / w.torch));
+      if (!any[i]) continue;
       rows += !r ? dash()
                  : fmt::format("<td class=\"n\" title=\"{}\">{}<small>{}, {}</small></td>",
                                escape(describe(*r)), base ? factor(*base->median_us / *r->median_us) : kDash,
@@ -147,12 +165,11 @@ std::string worklog_table(const Context& c) {
     }
     rows += "</tr>";
   }
-  std::string head =
-      "<table><thead><tr><th class=\"n\" rowspan=\"2\">V</th><th class=\"n\" rowspan=\"2\">torch, here</th>";
-  for (const char* name : kWorklog)
-    head += "<th class=\"group edge\" colspan=\"2\">" + escape(name) + "</th>";
-  head += "</tr><tr>";
-  for (int i = 0; i < 4; ++i) head += "<th class=\"n edge\">A100, blog</th><th class=\"n\">here</th>";
+  std::string head = "<table><thead><tr><th class=\"n\" rowspan=\"2\">V</th>", below;
+  if (torch) head += "<th class=\"n\" rowspan=\"2\">torch, here</th>";
+  for (int i = 0; i < 4; ++i)
+    head += pair_head(kWorklog[i], any[i]), below += pair_below("A100, blog", any[i]);
+  head += "</tr><tr>" + below;
   return "<p><i>softmax with CUDA worklog, part 1</i>: f32 on an A100. The numbers are speeds relative to "
          "torch's softmax: above 1 is faster. Below our numbers are the time and the share of the copy at "
          "4000 rows. The blog found that shuffles are no faster than the tree, because both make five "
@@ -165,10 +182,6 @@ std::string worklog_table(const Context& c) {
 
 std::string part_three_figure(const Context& c) {
   constexpr std::int64_t kRows = 4000;
-  if (!any_timed(c, kPartThree))
-    return missing(
-        "the kernels of part 3",
-        "assay sweep --key 'vector_*_block/f32@cuda' --key 'single_thread_block/f32@cuda' --rows 4000");
   std::vector<std::string> names(std::begin(kPartThree), std::end(kPartThree));
   names.insert(names.end(), {"torch_softmax", "triton_row"});
   const bool peers =
@@ -182,12 +195,13 @@ std::string part_three_figure(const Context& c) {
   std::sort(sizes.begin(), sizes.end());
   sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
   if (sizes.empty())
-    return missing("part 3 at 4000 rows, V from 1000",
-                   "assay sweep --key 'vector_*_block/f32@cuda' --rows 4000");
+    return missing(
+        "the kernels of part 3 at 4000 rows, V from 1000",
+        "assay sweep --key 'vector_*_block/f32@cuda' --key 'single_thread_block/f32@cuda' --rows 4000");
   std::string table = "<table><thead><tr><th>kernel</th>";
   for (const std::int64_t V : sizes) table += "<th class=\"n\">" + grouped(V) + "</th>";
   table += "</tr></thead><tbody>";
-  for (const std::string& n : names) table += share_row(c, n.c_str(), "f32", kRows, sizes);
+  for (const std::string& n : names) table += share_row(c, n, "f32", kRows, sizes);
 
   // Counts how often the blog's two sentences hold.
   struct Tally {

@@ -17,6 +17,7 @@
 #include "reports/page/folder/write_report.hpp"
 #include "reports/page/test_data.hpp"
 #include "reports/page/test_html.hpp"
+#include "reports/sweep/data/test_data.hpp"
 
 namespace assay {
 namespace {
@@ -65,6 +66,18 @@ TEST_F(PageCommand, MakesThePagesOfTheRunAgain) {
   EXPECT_EQ(o.out, "page: " + (folder_ / "index.html").string() + "\n");
   EXPECT_EQ(pages(), first);
   EXPECT_EQ(read_file(folder_ / "summary.md"), summary);
+}
+
+TEST_F(PageCommand, LinksAKernelOfTheSweepToItsPage) {
+  std::string sweep;
+  for (const SweepRecord& r : sweep_test_data::records({"f32"}, {4000})) sweep += to_json(r).dump() + "\n";
+  write_report(folder_, synthetic(1, {"host"}), {{"records.jsonl", lines_of(synthetic(1, {"host"}))}});
+  write_files({{folder_ / "sweep.jsonl", sweep}});
+  EXPECT_EQ(command_test::call("assay page " + folder_.string()).status, kPassed);
+  const std::string html = read_file(folder_ / "sweep.html");
+  ASSERT_TRUE(fs::exists(folder_ / "kernels/online_block.html"));
+  EXPECT_NE(html.find("<a href=\"kernels/online_block.html\">online_block</a>"), std::string::npos);
+  EXPECT_EQ(html.find("kernels/triton_row.html"), std::string::npos) << "a peer has no page";
 }
 
 TEST_F(PageCommand, MakesPagesOfAFolderThatHasOnlyRecords) {
