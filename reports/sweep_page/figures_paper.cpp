@@ -132,7 +132,8 @@ std::string paper_figures(const Context& c) {
   return "<p>Milakov and Gimelshein, <i>Online normalizer calculation for softmax</i>, measured these on a "
          "V100 (fp32, CUDA 9.1). Here are the same algorithms, once with the thread counts and scalar loads "
          "of the paper's own benchmark, once as this project's reference kernels. Lines connect the paper's "
-         "V = 63 &times; 2<sup>i</sup> (row lengths). Hold the pointer over a mark to see its numbers.</p>" +
+         "V = 63 &times; 2<sup>i</sup> (row lengths). Hold the pointer over a mark to see its numbers, or go "
+         "to a picture with Tab and from mark to mark with the arrow keys.</p>" +
          out + absent;
 }
 
