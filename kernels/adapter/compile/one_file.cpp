@@ -205,12 +205,30 @@ std::vector<std::string> host_flags(const std::vector<std::string>& flags) {
 
 enum class Sanitize { none, threads };
 
+/// The flags that keep paths out of what is compiled, in __FILE__ and in the debug information: the same
+/// contents are to give the same bytes in another folder and with another build folder.
+std::vector<std::string> without_paths(const std::set<fs::path>& texts, const fs::path& headers,
+                                       const std::vector<fs::path>& made) {
+  std::vector<std::string> flags;
+  const auto map = [&](const fs::path& folder, const char* to) {
+    if (folder.has_relative_path()) flags.push_back("-ffile-prefix-map=" + folder.string() + "=" + to);
+  };
+  map(fs::current_path(), ".");  // later ones are looked at first
+  std::set<fs::path> folders;
+  for (const fs::path& text : texts) folders.insert(text.parent_path());
+  for (const fs::path& folder : folders) map(folder, "source");
+  map(headers, "assay");
+  for (const fs::path& folder : made) map(folder, ".");
+  return flags;
+}
+
 /// The executor's object files, compiled once for each compiler.
 std::vector<std::string> executor_objects(const fs::path& build, const fs::path& headers,
                                           const std::vector<std::string>& compiler,
                                           const std::string& version, Sanitize sanitize) {
   Fingerprint f;
-  f << headers.string() << joined(compiler) << version << (sanitize == Sanitize::threads ? "threads" : "");
+  f << headers.string() << joined(compiler) << version
+    << (sanitize == Sanitize::threads ? "threads" : "paths");
   const fs::path folder = build / ("executor-" + f.text().substr(0, 16));
   fs::create_directories(folder);
   std::vector<std::string> objects;
@@ -225,7 +243,10 @@ std::vector<std::string> executor_objects(const fs::path& build, const fs::path&
     std::vector<std::string> words = compiler;
     words.insert(words.end(), {"-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-w", "-ffp-contract=off",
                                "-fno-tree-slp-vectorize", "-fno-tree-ter", "-I" + headers.string()});
-    if (sanitize == Sanitize::threads) words.push_back("-DASSAY_TSAN");
+    if (sanitize == Sanitize::threads)
+      words.push_back("-DASSAY_TSAN");
+    else
+      for (std::string& flag : without_paths({}, headers, {})) words.push_back(std::move(flag));
     const fs::path part = unique_part(object);
     const Announced now("the host executor, once for this compiler: file " + std::to_string(objects.size()) +
                         " of " + std::to_string(sources.size()));
@@ -273,9 +294,15 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
   Fingerprint f;
   f << joined(words) << version << adapter << folder.string();
   const std::string name = f.text().substr(0, 16);
-  write_text(folder / (name + "_adapter.cpp"), adapter);
+  // Its own name would stand in the symbol table, so it is always the same one.
+  const fs::path adapter_path = folder / name / "the_adapter.cpp";
+  write_text(adapter_path, adapter);
+  // The race checker reports places of the author's file.
+  if (sanitize == Sanitize::none)
+    for (std::string& flag : without_paths(seen, headers, {folder, adapter_path.parent_path()}))
+      words.push_back(std::move(flag));
   const std::vector<std::string> objects = executor_objects(build, headers, compiler, version, sanitize);
-  words.push_back((folder / (name + "_adapter.cpp")).string());
+  words.push_back(adapter_path.string());
   words.insert(words.end(), objects.begin(), objects.end());
   if (sanitize == Sanitize::threads) words.push_back((headers / "kernels/adapter/race_main.cpp").string());
   if (sanitize == Sanitize::none) words.push_back("-shared");

@@ -4,14 +4,19 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "kernels/adapter/compile/toolchain.hpp"
+#include "reference/test_folder.hpp"
 
 namespace assay {
 namespace {
+
+namespace fs = std::filesystem;
 
 using one_file_test::Call;
 using one_file_test::fixture;
@@ -50,6 +55,36 @@ TEST(OneFile, TemplateOfThreeTypesWithPitches) {
   }
   EXPECT_TRUE(compile(f).cached);
   EXPECT_EQ(compile(f).path, first.path);
+}
+
+/// The whole contents of a file.
+std::string bytes_of(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// A certificate names a binary by its hash. It must be the same one where a checkout lies elsewhere, under
+/// any name, with another build folder.
+TEST(OneFile, TheSameContentsGiveTheSameBytesInAnotherFolder) {
+  const TestFolder own;
+  OneFile f = fixture("shuffle_rows.cu", "void softmax_rows(float* out, const float* inp, int N, int C)");
+  const fs::path original = f.source;
+  std::vector<std::string> made;
+  for (const char* place : {"a", "quite/another/pl\u00e4ce"}) {
+    const fs::path folder = own.path() / place, copy = folder / "k\u00e9rnel \u6838.cu";
+    fs::create_directories(folder);
+    fs::copy_file(original, copy);
+    f.source = copy.string();
+    if (!made.empty()) f.build_dir = (folder / "caf\u00e9").string();
+    EXPECT_NE(adapter_of(f).find("#include \"" + f.source + "\"\n"), std::string::npos) << adapter_of(f);
+    const CompiledFile one = compile(f);
+    EXPECT_FALSE(one.cached);
+    EXPECT_STREQ(only_variant(Loaded(one.path)).name, "softmax_rows");
+    made.push_back(bytes_of(one.path));
+  }
+  ASSERT_GT(made[0].size(), 10000u);
+  EXPECT_TRUE(made[0] == made[1]);
+  EXPECT_EQ(made[0].find(own.path().string()), std::string::npos);
 }
 
 TEST(OneFile, RegistersItself) {

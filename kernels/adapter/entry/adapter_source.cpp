@@ -129,7 +129,7 @@ std::string c_string(const std::string& s) {
   std::string t = "\"";
   for (const char c : s) {
     if (c == '"' || c == '\\') t += '\\';
-    t += c >= ' ' ? c : ' ';
+    t += static_cast<unsigned char>(c) >= ' ' ? c : ' ';  // not signed: a path may be UTF-8
   }
   return t + '"';
 }
