@@ -70,6 +70,24 @@ CLI::Option* add_threads(CLI::App& command, int& threads, const std::string& wha
   return add_whole(command, "--threads", threads, what, {.least = 1, .most = 1024});
 }
 
+CLI::Option* add_timeout(CLI::App& command, double& seconds, const std::string& what, double least) {
+  constexpr double kMost = 1e5;
+  return command.add_option("--timeout", seconds, what)
+      ->capture_default_str()
+      ->check(CLI::Validator(
+          [least, kMost](std::string& word) {
+            double value = 0;
+            const char* const end = word.data() + word.size();
+            const auto read = std::from_chars(word.data(), end, value);
+            // "nan" is read, and is in no range.
+            if (read.ec != std::errc() || read.ptr != end || !(value >= least && value <= kMost))
+              throw InputError(fmt::format("--timeout {}: must be a number of seconds from {} to {:.0f}",
+                                           shown(word), least, kMost));
+            return std::string();
+          },
+          ""));
+}
+
 CLI::Option* add_out(CLI::App& command, std::string& out, const std::string& what) {
   return command.add_option("--out", out, what)
       ->check(CLI::Validator(

@@ -67,6 +67,9 @@ CLI::Option* add_seed(CLI::App& command, std::uint64_t& seed, const std::string&
 CLI::Option* add_threads(CLI::App& command, int& threads,
                          const std::string& what = "worker threads (one per core)");
 
+/// --timeout: seconds, from `least` to 100000.
+CLI::Option* add_timeout(CLI::App& command, double& seconds, const std::string& what, double least = 0.001);
+
 /// --out, a folder or a file; must not be empty.
 CLI::Option* add_out(CLI::App& command, std::string& out, const std::string& what);
 

@@ -2,6 +2,7 @@
 // `assay check` of one kernel: plans its groups, runs them, and looks again at what is not settled.
 #include <algorithm>
 
+#include "accuracy/case/job.hpp"
 #include "accuracy/conformance/groups/causal_plan.hpp"
 #include "accuracy/conformance/run/conformance_run.hpp"
 #include "accuracy/conformance/run/runner.hpp"
@@ -44,11 +45,32 @@ std::vector<Group> chosen_groups(const ConformanceOptions& options) {
   return all;
 }
 
+/// True if the group has cases of no row. Others can show nothing there: they compare launches, or rows.
+/// (What draws its own sizes, as the probe does, has no V.)
+bool plans_no_rows(const Group& g, Planning planning) {
+  planning.narrow.rows.reset();
+  const std::vector<Unit> units = g.plan(planning);
+  return std::any_of(units.begin(), units.end(), [](const Unit& u) {
+    return std::any_of(u.cases.begin(), u.cases.end(),
+                       [](const ConformanceCase& c) { return c.rows == 0 && c.V > 0; });
+  });
+}
+
+/// Throws InputError if the buffers of the case would have more elements than an address can reach.
+void require_possible(const Variant& v, const ConformanceCase& c, const Narrowing& n) {
+  if (c.family == kProbeFamily) return;  // probes choose their own sizes
+  const Problem p =
+      problem_of(c.variant ? *c.variant : v, c.op, c.rows, c.V, std::max(c.k, 1), n.pitch.value_or(c.V));
+  if (const std::string why = invalid_reason(p); !why.empty())
+    throw InputError((n.pitch ? "--pitch: " : "--V and --rows: ") + why);
+}
+
 UnitPlan plan_groups(const std::vector<Group>& chosen, const Variant& variant,
                      const ConformanceOptions& options) {
   UnitPlan plan;
   for (const Group& g : chosen) {
     const Planning planning{variant, options.extent, options.narrow, options.seed, !options.only.empty()};
+    if (options.narrow.rows == 0 && !plans_no_rows(g, planning)) continue;
     std::vector<Unit> units = g.plan(planning);
     make_squares(planning, g.name, units);
     for (Unit& u : units) {
@@ -56,6 +78,7 @@ UnitPlan plan_groups(const std::vector<Group>& chosen, const Variant& variant,
         const bool too_large = options.most_elements > 0 && c.rows * c.V > options.most_elements;
         return too_large || !wanted(options.narrow, c);
       });
+      for (const ConformanceCase& c : u.cases) require_possible(variant, c, options.narrow);
       if (!u.cases.empty()) plan.add(g, std::move(u));
     }
   }

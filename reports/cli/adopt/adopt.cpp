@@ -202,10 +202,8 @@ void add_adopt_command(CLI::App& app, int& status) {
               "exit 0, not 4, if the kernel is right within limits that nobody declared");
   c->add_option("--op", o->op, "another op of the variant: normalizer");
   add_seed(*c, o->run.seed, "seed of the inputs and of the search");
-  c->add_option("--timeout", o->targets.timeout_seconds,
-                "seconds of its own time, not of the clock, after which a launch is hung")
-      ->capture_default_str()
-      ->check(unsaid(CLI::PositiveNumber));
+  add_timeout(*c, o->targets.timeout_seconds,
+              "seconds of its own time, not of the clock, after which a launch is hung");
   add_out(*c, o->out, "folder for certificate.json, its page, its badge, and what each step writes")
       ->capture_default_str();
   add_answer_options(*c, o->answer);

@@ -228,18 +228,20 @@ void add_check_command(CLI::App& app, int& status) {
                 "the author's own promise: every element is within so many ulp of the exact value")
       ->check(unsaid(CLI::NonNegativeNumber));
   c->add_option("--family", n.family, "only cases with this input family");
-  add_whole(*c, "--V", n.V, "only cases of this row length, even if no group has it");
-  add_whole(*c, "--rows", n.rows, "only cases of this many rows");
+  add_whole(*c, "--V", n.V, "only cases of this row length, even if no group has it",
+            {.most = std::uint64_t{1} << 46});
+  add_whole(*c, "--rows", n.rows,
+            "only cases of this many rows; 0 only in the groups that have such cases (rows)",
+            {.most = std::uint64_t{1} << 32});
   add_whole(*c, "--k", n.k, "k of top-k; threshold of min_p and top_p, in millionths: 900000 for 0.9");
   c->add_option("--op", o->op, "another op of the variant: normalizer");
-  add_whole(*c, "--pitch", n.pitch, "distance between row starts, in elements, in groups that vary it");
+  add_whole(*c, "--pitch", n.pitch, "distance between row starts, in elements, in groups that vary it",
+            {.least = 1, .most = std::uint64_t{1} << 46});
   c->add_option("--setup", n.setup, "only cases with this setup, as in their records: offset_6");
   add_seed(*c, o->run.seed);
-  c->add_option("--timeout", o->targets.timeout_seconds,
-                "seconds of its own time, not of the clock, after which a launch is hung")
-      ->capture_default_str()
-      ->take_last()  // overrides the one in a reproduce line
-      ->check(unsaid(CLI::PositiveNumber));
+  add_timeout(*c, o->targets.timeout_seconds,
+              "seconds of its own time, not of the clock, after which a launch is hung")
+      ->take_last();  // overrides the one in a reproduce line
   add_out(*c, o->out, "folder for records.jsonl, summary.md and index.html (out/check; of one case out/case)");
   add_answer_options(*c, o->answer);
   add_resume(*c, o->resume);

@@ -129,9 +129,7 @@ int run_fuzz_command(const FuzzOptions& o) {
 void add_candidate_options(CLI::App& command, CandidateOptions& o, const std::string& in_process) {
   add_source_options(command, o.source);
   command.add_option("--declare", o.source.declare, "the author's promise, as for assay check");
-  command.add_option("--timeout", o.timeout_seconds, "seconds of one launch")
-      ->capture_default_str()
-      ->check(unsaid(CLI::Range(0.1, 1e5)));
+  add_timeout(command, o.timeout_seconds, "seconds of one launch", 0.1);
   command.add_flag("--in-process", o.in_process, in_process);
   add_sandbox(command);
 }
