@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <set>
+#include <utility>
 
 #include "kernels/adapter/compile/announce.hpp"
 #include "kernels/adapter/compile/build_folder.hpp"
@@ -206,19 +207,20 @@ std::vector<std::string> host_flags(const std::vector<std::string>& flags) {
 enum class Sanitize { none, threads };
 
 /// The flags that keep paths out of what is compiled, in __FILE__ and in the debug information: the same
-/// contents are to give the same bytes in another folder and with another build folder.
+/// contents are to give the same bytes in another folder, from another folder and with another build folder.
 std::vector<std::string> without_paths(const std::set<fs::path>& texts, const fs::path& headers,
                                        const std::vector<fs::path>& made) {
+  std::vector<fs::path> folders = made;
+  folders.push_back(fs::current_path());  // the debug information names it
+  folders.push_back(headers);
+  for (const fs::path& text : texts) folders.push_back(text.parent_path());
+  // The compiler takes the last one that fits: so the innermost folder.
+  std::ranges::sort(folders, {}, [](const fs::path& p) { return std::pair(p.string().size(), p.string()); });
+  folders.erase(std::unique(folders.begin(), folders.end()), folders.end());
   std::vector<std::string> flags;
-  const auto map = [&](const fs::path& folder, const char* to) {
-    if (folder.has_relative_path()) flags.push_back("-ffile-prefix-map=" + folder.string() + "=" + to);
-  };
-  map(fs::current_path(), ".");  // later ones are looked at first
-  std::set<fs::path> folders;
-  for (const fs::path& text : texts) folders.insert(text.parent_path());
-  for (const fs::path& folder : folders) map(folder, "source");
-  map(headers, "assay");
-  for (const fs::path& folder : made) map(folder, ".");
+  for (const fs::path& folder : folders)
+    if (folder.has_relative_path())
+      flags.push_back("-ffile-prefix-map=" + folder.string() + "=" + (folder == headers ? "assay" : "."));
   return flags;
 }
 
@@ -315,6 +317,7 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
 
 std::vector<EntrySignature> entries_of(const OneFile& file) {
   std::error_code error;
+  if (fs::is_directory(file.source, error)) throw InputError(file.source + ": is a folder, and no file");
   if (!fs::is_regular_file(file.source, error)) throw InputError(file.source + ": no such file");
   if (fs::absolute(file.source).string().find('"') != std::string::npos)
     throw InputError(file.source + ": no #include can name a path with a quote in it: rename it");

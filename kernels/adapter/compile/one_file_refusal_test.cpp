@@ -28,6 +28,7 @@ TEST(OneFile, SaysWhatTheExecutorDoesNotSpeak) {
 
 TEST(OneFile, NamesWhatIsWrong) {
   EXPECT_NE(refusal(fixture("nowhere.cu", "void f()")).find("nowhere.cu: no such file"), std::string::npos);
+  EXPECT_NE(refusal(fixture("", "void f()")).find("fixtures/: is a folder, and no file"), std::string::npos);
   EXPECT_NE(refusal(fixture("groups.cu", "")).find("--entry"), std::string::npos);
   const std::string text =
       refusal(fixture("shuffle_rows.cu", "void another(const float* in, float* out, int rows, int V)"));

@@ -167,6 +167,12 @@ TEST_F(Verify, FindsTheSourceAboveTheCertificate) {
   EXPECT_EQ(verify_it(project / "out/a").status, kPassed);
   fs::remove(elsewhere / "mine.cu");
 
+  // A checkout that was moved: the same binary is made from it.
+  fs::copy(project, at("moved"), fs::copy_options::recursive);
+  const Outcome moved = verify_it(at("moved/out/a"));
+  EXPECT_EQ(moved.status, kPassed) << moved.out << moved.err;
+  EXPECT_NE(moved.out.find("figures equal bit for bit"), moved.out.npos) << moved.out;
+
   std::ofstream(source, std::ios::app) << "// changed\n";
   const Outcome changed = verify_it(project / "out/a");
   EXPECT_EQ(changed.status, kFailed);
