@@ -16,6 +16,20 @@ namespace {
 
 constexpr const char* kCertificateFormat = "assay certificate";
 
+/// Throws InputError for a member, at any depth, that the schema does not have: nobody compares it with
+/// anything.
+void refuse_unknown(const nlohmann::json& j, const nlohmann::json& schema) {
+  if (j.is_array() && schema.contains("items"))
+    for (const nlohmann::json& one : j) refuse_unknown(one, schema["items"]);
+  if (!j.is_object() || !schema.contains("properties")) return;
+  const nlohmann::json& known = schema["properties"];
+  for (const auto& [member, value] : j.items()) {
+    if (!known.contains(member))
+      throw InputError("field " + quoted_word(member) + ": is no field of a certificate");
+    refuse_unknown(value, known[member]);
+  }
+}
+
 std::string dumped_members(const nlohmann::json& j, int indent) {
   return j.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -54,6 +68,7 @@ Certificate certificate_from_text(const std::string& text, const std::string& fi
       throw InputError(fmt::format("is of version {}, and this program reads version {}",
                                    dumped_members(j["version"], -1), kCertificateVersion));
     if (!j.contains("sha256") || !j["sha256"].is_string()) throw InputError("field sha256: is missing");
+    refuse_unknown(j, certificate_schema());
     return fields_from_json<Certificate>(j);
   } catch (const InputError& e) {
     throw InputError(file + ": " + e.what());

@@ -7,10 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "fuzz/search/campaign.hpp"
+#include "fuzz/search/shard.hpp"
 #include "reference/error.hpp"
 #include "reference/json_text.hpp"
 #include "reports/adopt/conclude.hpp"
 #include "reports/adopt/consistent.hpp"
+#include "reports/adopt/follows.hpp"
 #include "reports/adopt/replay.hpp"
 #include "reports/adopt/sha256.hpp"
 #include "reports/data/files.hpp"
@@ -119,6 +122,8 @@ void compare_check(Lines& found, const Certificate& c, const fs::path& file) {
     if (keys.insert(r.key).second)
       found.push_back(r.key + ": it has records, and the certificate leaves it out");
   compare_cases(found, c, data.records);
+  for (std::string& line : left_out_of_not_proved(c, open_after_check(c, data)))
+    found.push_back(std::move(line));
 }
 
 void compare_fuzz(Lines& found, const CertifiedStep& s, const fs::path& file) {
@@ -129,6 +134,43 @@ void compare_fuzz(Lines& found, const CertifiedStep& s, const fs::path& file) {
   if (bad > 0 && s.state != StepState::failed)
     found.push_back(
         fmt::format("step fuzz is {}, and {} of its records are failures", name(s.state), grouped(bad)));
+}
+
+/// The files of what the search learned of one kernel. An earlier run may have left one of another file of
+/// the same kernel.
+std::vector<fs::path> corpora_of(const CertifiedKernel& k, const fs::path& folder) {
+  const std::string end = ".corpus.jsonl", whole = fuzz::corpus_file(folder, k.key, {}).filename().string(),
+                    begin = whole.substr(0, whole.size() - end.size());
+  std::vector<fs::path> files;
+  for (const fs::path& file : fuzz::corpus_files(folder)) {
+    const std::string name = file.filename().string();
+    if (name == whole || name.starts_with(begin + "-")) files.push_back(file);
+  }
+  return files;
+}
+
+/// True if one file of each of the kernels, from the first on, have this hash together.
+bool have_hash(const std::vector<std::vector<fs::path>>& kernels, std::size_t first, const std::string& read,
+               const std::string& hash) {
+  if (first == kernels.size()) return sha256_of(read) == hash;
+  return std::ranges::any_of(kernels[first], [&](const fs::path& file) {
+    return have_hash(kernels, first + 1, read + read_file(file), hash);
+  });
+}
+
+void compare_corpus(ComparedData& out, const Certificate& c, const CertifiedStep& s, const fs::path& folder) {
+  std::error_code none;
+  if (!fs::is_directory(folder, none)) {
+    out.not_compared.push_back(fmt::format("step fuzz: {} is not there", folder.string()));
+    return;
+  }
+  std::vector<std::vector<fs::path>> kernels;
+  for (const CertifiedKernel& k : c.kernels)
+    if (s.words.find(k.key + ": ") != s.words.npos) kernels.push_back(corpora_of(k, folder));
+  if (!have_hash(kernels, 0, "", s.corpus_sha256))
+    out.differences.push_back(
+        fmt::format("step fuzz: what the search learned, in {}, has another SHA-256 than the certificate",
+                    folder.string()));
 }
 
 void compare_functions(Lines& found, const CertifiedStep& s, const fs::path& file) {
@@ -185,6 +227,7 @@ ComparedData compare_data(const Certificate& c, const fs::path& folder) {
                       s.name, file.string(), hash, s.sha256));
     else
       compare_step(out.differences, c, s, file);
+    if (!s.corpus_sha256.empty()) compare_corpus(out, c, s, file.parent_path() / "corpus");
   }
   return out;
 }

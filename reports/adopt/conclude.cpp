@@ -203,17 +203,20 @@ CertifiedStep check_step(const ReportData& data, std::uint64_t seed) {
   return s;
 }
 
-std::vector<std::string> open_after_check(const Certificate& c, const ReportData& data) {
+namespace {
+
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+/// `of_data`: what only the records say.
+std::vector<std::string> open_lines(const Certificate& c, const std::vector<std::string>& of_data,
+                                    const Facts& environment) {
   std::vector<std::string> open;
   if (!c.only.empty()) {
     std::string groups;
     for (const std::string& g : c.only) groups += (groups.empty() ? "" : ", ") + g;
     open.push_back("only these groups of the check ran: " + groups);
   }
-  if (c.extent == "quick") open.push_back("the check was quick: " + lengths_tried(data.records));
-  for (const GroupTally& g : tally_groups(data.records))
-    if (g.pass == 0 && g.unsupported > 0 && g.fail + g.crashed + g.hung + g.inconclusive == 0)
-      open.push_back(fmt::format("group {}: {}", g.group, g.unsupported_reason));
+  open.insert(open.end(), of_data.begin(), of_data.end());
   for (const CertifiedKernel& k : c.kernels) {
     if (k.on_host && k.passed > 0) open.push_back(k.key + ": ran on the CPU, so nothing is shown for a GPU");
     if (k.not_run > 0)
@@ -222,10 +225,29 @@ std::vector<std::string> open_after_check(const Certificate& c, const ReportData
       open.push_back(fmt::format("{}: nothing outside the limits that were found and nobody declared: {}",
                                  k.key, k.undeclared));
   }
-  if (const std::string why = not_sandboxed(data.environment); !why.empty())
+  if (const std::string why = not_sandboxed(environment); !why.empty())
     open.push_back("what the kernel does besides its outputs: not sandboxed: " + why);
   return open;
 }
+
+Facts facts_of(const Certificate& c) {
+  Facts facts;
+  for (const CertifiedFact& f : c.environment) facts.emplace_back(f.label, f.value);
+  return facts;
+}
+
+}  // namespace
+
+std::vector<std::string> open_after_check(const Certificate& c, const ReportData& data) {
+  std::vector<std::string> of_data;
+  if (c.extent == "quick") of_data.push_back("the check was quick: " + lengths_tried(data.records));
+  for (const GroupTally& g : tally_groups(data.records))
+    if (g.pass == 0 && g.unsupported > 0 && g.fail + g.crashed + g.hung + g.inconclusive == 0)
+      of_data.push_back(fmt::format("group {}: {}", g.group, g.unsupported_reason));
+  return open_lines(c, of_data, facts_of(c));
+}
+
+std::vector<std::string> open_on_paper(const Certificate& c) { return open_lines(c, {}, facts_of(c)); }
 
 std::string failed_checks(const CertifiedKernel& k) {
   std::string words;

@@ -25,6 +25,8 @@ CertifiedStep check_step(const ReportData& data, std::uint64_t seed);
 
 /// What the check left open: groups that could not run, inputs that were left out, no sandbox.
 std::vector<std::string> open_after_check(const Certificate& c, const ReportData& data);
+/// Of these lines those that follow from the certificate alone.
+std::vector<std::string> open_on_paper(const Certificate& c);
 
 /// "failed checks: element (12 of 3,000 comparisons), row_sum (...)"; empty if none failed.
 std::string failed_checks(const CertifiedKernel& k);

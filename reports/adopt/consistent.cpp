@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "reports/adopt/conclude.hpp"
+#include "reports/adopt/follows.hpp"
 #include "reports/adopt/replay.hpp"
 #include "reports/data/html.hpp"
 #include "reports/data/summary.hpp"
@@ -193,6 +194,7 @@ std::vector<std::string> contradictions(const Certificate& c) {
   std::vector<std::string> found;
   check_verdict(found, c);
   check_steps(found, c);
+  for (std::string& one : not_following(c)) found.push_back(std::move(one));
   std::set<std::string> keys;
   for (const CertifiedKernel& k : c.kernels) {
     if (!keys.insert(k.key).second) found.push_back(k.key + ": it has two kernels of this key");

@@ -18,12 +18,20 @@ bool same_figure(const std::optional<double>& a, const std::optional<double>& b)
 
 std::string differing_file(const std::vector<CertifiedFile>& then, const std::vector<CertifiedFile>& now,
                            bool rebuilt) {
+  const auto with_role = [](const std::vector<CertifiedFile>& files, const std::string& role) {
+    return std::find_if(files.begin(), files.end(), [&](const CertifiedFile& f) { return f.role == role; });
+  };
+  // What the verdict is about must be known: a certificate without a hash is one of any kernel.
+  for (const CertifiedFile& n : now) {
+    const auto at = with_role(then, n.role);
+    if (!n.sha256.empty() && (at == then.end() || at->sha256.empty()))
+      return fmt::format("{} {}: the certificate has no hash of it", n.role, n.path);
+  }
   for (const CertifiedFile& f : then) {
-    if (f.sha256.empty() || (rebuilt && f.role == "binary")) continue;
-    const auto at =
-        std::find_if(now.begin(), now.end(), [&](const CertifiedFile& n) { return n.role == f.role; });
+    const auto at = with_role(now, f.role);
     if (at == now.end())
       return fmt::format("{} {}: the certificate has its hash, and it is not there now", f.role, f.path);
+    if (rebuilt && f.role == "binary") continue;
     if (at->sha256 != f.sha256)
       return fmt::format(
           "{} {}: its SHA-256 is {}, and in the certificate {}{}", f.role, at->path, at->sha256, f.sha256,

@@ -13,7 +13,8 @@
 namespace assay {
 
 /// Which file is another one: "binary libmine.so: its SHA-256 is 12ab..., and was 34cd...". Empty: none is.
-/// `now`: the same files as they are now. `rebuilt`: a binary may be another build of the same source.
+/// `now`: the same files as they are now. `rebuilt`: a binary may be another build of the same source. A file
+/// that is there now must have a hash in the certificate.
 std::string differing_file(const std::vector<CertifiedFile>& then, const std::vector<CertifiedFile>& now,
                            bool rebuilt);
 

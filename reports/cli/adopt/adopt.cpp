@@ -194,7 +194,7 @@ void add_adopt_command(CLI::App& app, int& status) {
       "--time", o->steps.fuzz_time,
       "time of the search, for each kernel, as 30s, 5m or 1h (30s, or until --evaluations are made)");
   add_whole(*c, "--evaluations", o->steps.evaluations,
-            "inputs that the search tries on each kernel; the same seed gives the same ones");
+            "inputs that the search tries on each kernel; the same seed gives the same ones", {.least = 1});
   c->add_option("--budget", o->budget, "time of the sweep on a GPU, as 30s or 5m (1m)");
   c->add_option("--declare", o->targets.source.declare, "what the author promises, as for assay check")
       ->join(';');

@@ -19,6 +19,7 @@
 #include "reference/parallel.hpp"
 #include "reports/adopt/certificate.hpp"
 #include "reports/adopt/consistent.hpp"
+#include "reports/adopt/follows.hpp"
 #include "reports/adopt/replay.hpp"
 #include "reports/cli/adopt/judged_files.hpp"
 #include "reports/cli/adopt/where_now.hpp"
@@ -86,6 +87,8 @@ void check_itself(const Certificate& c, const std::string& text, const std::file
   if (std::string changed = changed_since(text); !changed.empty())
     v.differences.push_back(std::move(changed));
   for (std::string& one : contradictions(c)) v.differences.push_back(std::move(one));
+  for (std::string& one : left_out_of_not_proved(c, not_hashed(c.target.word)))
+    v.differences.push_back(std::move(one));
   ComparedData data = compare_data(c, file.parent_path());
   for (std::string& one : data.differences) v.differences.push_back(std::move(one));
   v.not_compared = std::move(data.not_compared);
@@ -263,6 +266,25 @@ std::string changed_file(std::string differs, const Certificate& c) {
   return differs.empty() ? differs : differs + "; adopt it again: " + c.command;
 }
 
+/// What a certificate says of its kernels, and what they are.
+void compare_with_targets(const Certificate& c, const std::vector<Target>& targets, Verification& v) {
+  for (const Target& t : targets) {
+    const std::string key = t.variant.key();
+    const auto k = std::find_if(c.kernels.begin(), c.kernels.end(),
+                                [&](const CertifiedKernel& one) { return one.key == key; });
+    if (k == c.kernels.end()) {
+      v.differences.push_back("the certificate leaves out the kernel " + key);
+      continue;
+    }
+    if (k->op != name(t.variant.op))
+      v.differences.push_back(
+          fmt::format("{}: its op is {}, and in the certificate {}", key, name(t.variant.op), k->op));
+    if (!t.died && k->on_host == on_device(t.variant))
+      v.differences.push_back(fmt::format("{}: its on_host is {}, and in the certificate {}", key,
+                                          !on_device(t.variant), k->on_host));
+  }
+}
+
 /// Compares the kernel's files and, if they are the same ones, replays cases. False, after words about it, if
 /// the kernel cannot run on this machine.
 bool compare_kernels(const Certificate& c, const VerifyArguments& o, Verification& v) {
@@ -280,6 +302,7 @@ bool compare_kernels(const Certificate& c, const VerifyArguments& o, Verificatio
     }
     const std::vector<CertifiedFile> now = judged_files(c.target.word, targets);
     differs = differing_file(c.files, now, o.rebuilt);
+    if (differs.empty()) compare_with_targets(c, targets, v);
     for (const Target& t : targets)
       if (const std::string why = cannot_launch(t.variant); !why.empty()) {
         say("assay: {}: {}\n", t.variant.key(), why);
