@@ -19,6 +19,7 @@
 #include "reports/cli/progress.hpp"
 #include "reports/data/say.hpp"
 #include "reports/out/command_line.hpp"
+#include "reports/out/journal.hpp"
 #include "reports/terminal/usage.hpp"
 
 namespace assay {
@@ -87,6 +88,19 @@ std::string unknown_option(const CLI::App& app) {
   return {};
 }
 
+/// The text with each very long word of the command cut short: a message is a line to be read.
+std::string shortened(std::string text, int argc, const char* const* argv) {
+  constexpr std::size_t kMost = 300, kShown = 100;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word.size() <= kMost) continue;
+    const std::string shown = word.substr(0, kShown) + "... (" + std::to_string(word.size()) + " characters)";
+    for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + shown.size()))
+      text.replace(at, word.size(), shown);
+  }
+  return text;
+}
+
 }  // namespace
 
 int run_assay(int argc, const char* const* argv) {
@@ -95,7 +109,10 @@ int run_assay(int argc, const char* const* argv) {
   add_commands(app, status);
   // A file that may grow no further is an error of its write, and no reason to die.
   std::signal(SIGXFSZ, SIG_IGN);
-  announce_compilation(isatty(STDERR_FILENO) != 0 ? Announce(CompilationLine()) : Announce());
+  announce_compilation([line = CompilationLine(), shown = redraws_lines()](const std::string& what) mutable {
+    note_compilation(!what.empty());
+    if (shown) line(what);
+  });
   if (argc > 1) set_command_line({argv + 1, argv + argc});
   try {
     std::vector<std::string> known;
@@ -108,13 +125,14 @@ int run_assay(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& e) {
     // A mistyped option may be the required one.
     const std::string option = unknown_option(app);
-    std::fprintf(stderr, "assay: %s (assay --help)\n", option.empty() ? e.what() : option.c_str());
+    std::fprintf(stderr, "assay: %s (assay --help)\n",
+                 shortened(option.empty() ? e.what() : option, argc, argv).c_str());
     return kBadCall;
   } catch (const EnvironmentError& e) {
-    std::fprintf(stderr, "assay: %s\n", e.what());
+    std::fprintf(stderr, "assay: %s\n", shortened(e.what(), argc, argv).c_str());
     return kEnvironment;
   } catch (const InputError& e) {
-    std::fprintf(stderr, "assay: %s\n", e.what());
+    std::fprintf(stderr, "assay: %s\n", shortened(e.what(), argc, argv).c_str());
     return kBadCall;
   } catch (const nlohmann::json::exception& e) {
     std::fprintf(stderr, "assay: a file holds what cannot be read: %s\n", plain_words(e).c_str());

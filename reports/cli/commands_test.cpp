@@ -249,6 +249,16 @@ TEST(Options, AFamilyThatIsNoneIsNamedInTheSameWords) {
   }
 }
 
+TEST(Help, AVeryLongWordIsCutShortInAMessage) {
+  const std::string key(100000, 'k');
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"check", key}, {"report", "--key", key}, {key}, {"check", "--" + key}}) {
+    const std::string said = refused(words);
+    EXPECT_LT(said.size(), 1000u) << said.substr(0, 200);
+    EXPECT_NE(said.find("kkk... (10000"), said.npos) << said;
+  }
+}
+
 TEST(Help, AWordThatIsNoneOfAFewIsNamedWithTheFew) {
   const char* const words[] = {"assay", "report", "--oracle", "slow"};
   testing::internal::CaptureStderr();

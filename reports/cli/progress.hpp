@@ -7,11 +7,19 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "reports/data/say.hpp"
 
 namespace assay {
+
+/// True if standard error is a terminal that can write over its line: TERM=dumb can not.
+inline bool redraws_lines() {
+  const char* const term = std::getenv("TERM");
+  return isatty(STDERR_FILENO) != 0 && !(term && std::string_view(term) == "dumb");
+}
 
 /// On a terminal a bar that redraws itself, elsewhere a line every tenth.
 class Progress {
@@ -33,7 +41,7 @@ class Progress {
   }
 
  private:
-  bool terminal_ = isatty(STDERR_FILENO) != 0;
+  bool terminal_ = redraws_lines();
   int shown_ = 0;
 };
 

@@ -43,7 +43,33 @@ void say_how_to_go_on(int number) {
   raise(number);
 }
 
+/// Calls nothing but write, signal and raise, too.
+void say_nothing_was_lost(int number) {
+  constexpr char kSaid[] =
+      "\nassay: interrupted while a file was compiled: nothing was lost, and the same command begins again\n";
+  write_all(kSaid, sizeof kSaid - 1);
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+void handle(int number, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(number, &action, nullptr);
+}
+
 }  // namespace
+
+void note_compilation(bool runs) {
+  for (const int number : kSignals) {
+    struct sigaction now {};
+    sigaction(number, nullptr, &now);
+    if (runs && now.sa_handler == SIG_DFL) handle(number, say_nothing_was_lost);
+    if (!runs && now.sa_handler == say_nothing_was_lost) handle(number, SIG_DFL);
+  }
+}
 
 InterruptNote::InterruptNote(const std::filesystem::path& where, const std::atomic<std::int64_t>& finished) {
   const std::string text =
@@ -53,12 +79,7 @@ InterruptNote::InterruptNote(const std::filesystem::path& where, const std::atom
   g_finished = &finished;
   for (std::size_t i = 0; i < std::size(kSignals); ++i) {
     sigaction(kSignals[i], nullptr, &g_old[i]);
-    if (g_old[i].sa_handler == SIG_IGN) continue;  // nohup
-    struct sigaction action {};
-    action.sa_handler = say_how_to_go_on;
-    action.sa_flags = SA_RESTART;
-    sigemptyset(&action.sa_mask);
-    sigaction(kSignals[i], &action, nullptr);
+    if (g_old[i].sa_handler != SIG_IGN) handle(kSignals[i], say_how_to_go_on);  // below nohup it is ignored
   }
 }
 

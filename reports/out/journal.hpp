@@ -87,4 +87,8 @@ class InterruptNote {
   InterruptNote& operator=(const InterruptNote&) = delete;
 };
 
+/// While a compiler runs: an interrupted process says that nothing was lost, unless an InterruptNote says
+/// more.
+void note_compilation(bool runs);
+
 }  // namespace assay

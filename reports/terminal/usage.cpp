@@ -105,12 +105,11 @@ const std::vector<Usage> kUsages = {
      {"assay merge out/parts --out out/whole", "assay merge out/a out/b --out out/whole"}},
     {"adapter",
      {"0  written", kBadCallText, "3  no compiler, or the file does not compile"},
-     {"assay adapter my.cu --entry softmax --host --source adapter.cpp",
+     {"assay adapter my.cu --entry softmax --source adapter.cu",
       "assay adapter my.cu --entry softmax --out libmy.so"}},
     {"completion",
      {"0  printed", kBadCallText},
-     {"assay completion bash > ~/.local/share/bash-completion/completions/assay",
-      "assay completion man > assay.1"}},
+     {"assay completion bash > assay.bash", "assay completion man > assay.1"}},
     {"schema", {"0  printed", kBadCallText}, {"assay schema", "assay schema > records.schema.json"}},
 };
 

@@ -71,9 +71,8 @@ int run_fuzz_command(const FuzzOptions& o) {
     throw InputError("fuzz: name a candidate: a key or a plugin (assay list names the keys)");
   choose_device(o.device);
   for (std::int64_t V : o.sizes)
-    if (V < 0 || V > fuzz::kMostColumns)
-      throw InputError(fmt::format("--V {}: must be 0 to {}", V, fuzz::kMostColumns));
-  if (o.evaluations < 0) throw InputError(fmt::format("--evaluations {}: must be 0 or more", o.evaluations));
+    if (V < 1 || V > fuzz::kMostColumns)  // of no column nothing is judged
+      throw InputError(fmt::format("--V {}: must be 1 to {}", V, fuzz::kMostColumns));
   if (!o.time.empty()) seconds_of(o.time);
   std::optional<Op> op;
   if (!o.op.empty() && !(op = parse_op(o.op))) throw InputError("--op " + o.op + ": unknown");
@@ -84,7 +83,12 @@ int run_fuzz_command(const FuzzOptions& o) {
   for (const Target& t : all)
     if (op && !t.variant.does(*op))
       throw InputError(fmt::format("--op {}: {} does not compute it", o.op, t.variant.key()));
-  if (!o.corpus.empty()) prepare_folder(o.corpus);
+  if (!o.corpus.empty()) {
+    std::error_code unknown;
+    if (std::filesystem::exists(o.corpus, unknown) && !std::filesystem::is_directory(o.corpus, unknown))
+      throw InputError("--corpus " + o.corpus + ": is a file, and must be a folder");
+    prepare_folder(o.corpus);
+  }
   if (o.jobs > 1 && shard.count == 1 && device_count() > 0 &&
       std::any_of(all.begin(), all.end(), [](const Target& c) { return on_device(c.variant); }))
     return run_on_devices(o, answer);
@@ -169,7 +173,8 @@ void add_fuzz_command(CLI::App& app, int& status) {
                 "time for each candidate, as 30s, 5m or 1h (30s, or until --evaluations are made)");
   add_whole(*c, "--evaluations", o->evaluations,
             "genomes to try for each candidate, however long it takes; the same seed gives the same ones "
-            "(best a multiple of 32)");
+            "(best a multiple of 32)",
+            {.least = 1});
   add_seed(*c, o->seed, "seed of the search");
   add_whole(*c, "--V", o->sizes, "row lengths to try (any up to 139264, most of them short)");
   c->add_option("--op", o->op, "another op of the candidates: normalizer (each one's own)");

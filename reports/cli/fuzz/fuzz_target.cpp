@@ -17,6 +17,7 @@
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
 #include "reference/parallel.hpp"
+#include "reports/cli/progress.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 
@@ -57,7 +58,7 @@ class CampaignProgress {
 
  private:
   std::string key_;
-  bool terminal_ = isatty(STDERR_FILENO) != 0, drawn_ = false;
+  bool terminal_ = redraws_lines(), drawn_ = false;
   double shown_ = 0;
 };
 

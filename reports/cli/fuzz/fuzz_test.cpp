@@ -72,6 +72,10 @@ TEST_F(FuzzCommand, IsOneLineAndNoFileForABadCall) {
       {"fuzz", "online_block/f32@host", "--V", "-5"},
       {"fuzz", "online_block/f32@host", "--op", "topk", "--evaluations", "1"},
       {"fuzz", "online_block/f32@host", "--evaluations", "-1"},
+      {"fuzz", "online_block/f32@host", "--evaluations", "0"},
+      {"fuzz", "online_block/f32@host", "--evaluations", "32", "--V", "0"},
+      {"fuzz", "online_block/f32@host", "--evaluations", "32", "--timeout", "nan"},
+      {"fuzz", "online_block/f32@host", "--evaluations", "32", "--corpus", "/dev/null"},
       {"fuzz", "--merge", at("nothing")},
       {"replay", at("missing.json")},
   };

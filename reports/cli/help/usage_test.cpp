@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "reference/files/npy.hpp"
@@ -127,8 +128,10 @@ TEST_F(UsageRuns, TheCheapExamplesPass) {
   for (int j = 0; j < 66; ++j) reinterpret_cast<float*>(x.bytes.data())[j] = static_cast<float>(j % 7) / 8;
   write_npy("x.npy", x);
   write_npy("y.npy", softmax_of(x));
+  std::ofstream("my.cu") << "void softmax(const float* in, float* out, int rows, int V, cudaStream_t s) {}\n";
   for (const char* line :
-       {"assay list --families", "assay report --key safe_block/f32@host --family gpt_logits --V 4099",
+       {"assay adapter my.cu --entry softmax --source adapter.cu", "assay list --families",
+        "assay report --key safe_block/f32@host --family gpt_logits --V 4099",
         "assay check safe_block/f32@host --only families --family normal_1 --V 33",
         "assay inputs --out in --family normal_1 --V 33 --rows 4",
         "assay inputs --out in16 --op topk --dtype f16 --family ties --V 1000",

@@ -104,6 +104,46 @@ TEST_F(Resume, AMeasurementOfFunctionsThatWasInterrupted) {
   expect_resumes("functions --function expf --function hexp --backend host --stride 999983 --threads 1", 2,
                  SIGINT, kPassed, "functions.json");
 }
+/// A sweep keeps every record as it is made, and says so.
+TEST_F(Resume, ASweepThatWasInterruptedSaysHowToGoOn) {
+  const std::string err = at("err");
+  const pid_t pid = process_test::start(
+      {ASSAY_COMMAND, "sweep", "--host", "--key", "online_warp/f32@host", "--out", at("sweep")}, {},
+      at("said"), err);
+  const auto some = [&] {
+    std::error_code none;
+    const auto bytes = fs::file_size(at("sweep/sweep.jsonl"), none);
+    return !none && bytes > 0;
+  };
+  for (int i = 0; i < 600 && !some(); ++i) usleep(100'000);
+  ASSERT_TRUE(some()) << read_file(err);
+  kill(pid, SIGINT);
+  EXPECT_EQ(process_test::wait_for(pid).signal, SIGINT);
+  const std::string said = read_file(err);
+  EXPECT_NE(said.find(" entries of what is finished are kept in " + at("sweep/sweep.jsonl")), said.npos)
+      << said;
+  EXPECT_NE(said.find("assay: to go on: assay sweep --host --key online_warp/f32@host"), said.npos) << said;
+}
+TEST_F(Resume, ACompilationThatWasInterruptedLosesNothing) {
+  const std::string err = at("err"),
+                    source = std::string(ASSAY_SOURCE_DIR) + "/kernels/adapter/examples/cached_row.cu";
+  const pid_t pid =
+      process_test::start({ASSAY_COMMAND, "adapter", source, "--entry", "softmax_cached", "--host"},
+                          {"XDG_CACHE_HOME=" + at("cache")}, at("said"), err);
+  const auto compiles = [&] {
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(at("cache/assay"), none))
+      if (entry.path().filename().string().starts_with("executor-")) return !fs::is_empty(entry.path());
+    return false;
+  };
+  for (int i = 0; i < 600 && !compiles(); ++i) usleep(20'000);
+  ASSERT_TRUE(compiles()) << read_file(err);
+  kill(pid, SIGINT);
+  EXPECT_EQ(process_test::wait_for(pid).signal, SIGINT);
+  EXPECT_EQ(read_file(err),
+            "\nassay: interrupted while a file was compiled: nothing was lost, and the same command begins "
+            "again\n");
+}
 TEST_F(Resume, ASearchForTheLargestSharesThatWasKilled) {
   expect_resumes("utilisation --key safe_block/*@host --V 33 --V 2 --evaluations 20 --threads 1", 2, SIGKILL,
                  kPassed, "utilisation.json");

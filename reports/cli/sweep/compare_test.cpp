@@ -141,6 +141,9 @@ TEST(SweepCompare, GoesThroughTheCommand) {
   EXPECT_EQ(call(a, b), kPassed);
   EXPECT_EQ(call(a, c), kFailed);
   EXPECT_EQ(call(a, (folder / "none").string()), kBadCall);
+  const std::string empty = stored("empty", {});
+  for (const auto& [from, to] : {std::pair(a, empty), std::pair(empty, a), std::pair(empty, empty)})
+    EXPECT_EQ(call(from, to), kBadCall) << "nothing would be compared";
 }
 
 }  // namespace

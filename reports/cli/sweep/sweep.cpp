@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <set>
 
@@ -16,6 +17,7 @@
 #include "reports/cli/progress.hpp"
 #include "reports/cli/sweep/sweep_answer.hpp"
 #include "reports/data/say.hpp"
+#include "reports/out/journal.hpp"
 #include "reports/out/out_folder.hpp"
 #include "reports/out/shard_folder.hpp"
 #include "reports/sweep/data/compare.hpp"
@@ -58,6 +60,13 @@ SweepComparison compare(const std::vector<SweepRecord>& before, const std::vecto
   return c;
 }
 
+/// The records of a file. Throws InputError if it holds none: nothing could be compared.
+std::vector<SweepRecord> some_sweep(const std::string& option, const std::string& file) {
+  std::vector<SweepRecord> all = read_sweep(file);
+  if (all.empty()) throw InputError(option + " " + file + ": holds no record");
+  return all;
+}
+
 /// A narrowed run does not report as lost what it did not request.
 std::vector<SweepRecord> of_this_run(const std::vector<SweepRecord>& records,
                                      const std::vector<SweepJob>& plan, const SweepOptions& options) {
@@ -74,11 +83,12 @@ int run_sweep_command(SweepArguments& o) {
   VerdictOutput answer(o.answer);
   if (!o.fresh.empty()) {
     if (o.compare.empty()) throw InputError("--new: needs --compare, which names the older file");
-    return answer.give(answer_of_comparison(compare(read_sweep(o.compare), read_sweep(o.fresh))), {}, {});
+    return answer.give(
+        answer_of_comparison(compare(some_sweep("--compare", o.compare), some_sweep("--new", o.fresh))), {},
+        {});
   }
   std::vector<SweepRecord> before;
-  if (!o.compare.empty() && (before = read_sweep(o.compare)).empty())
-    throw InputError("--compare " + o.compare + ": holds no record");
+  if (!o.compare.empty()) before = some_sweep("--compare", o.compare);
   if (o.quick && o.full) throw InputError("--quick and --full: give only one of them");
   choose_machine(o.require, o.device);
   o.selection.set = o.quick ? SweepSet::quick : o.full ? SweepSet::full : SweepSet::published;
@@ -114,7 +124,12 @@ int run_sweep_command(SweepArguments& o) {
   family_named(o.sweep.family);
   const OutFolder out(shard_folder(o.out, shard));
   Progress progress;
-  o.sweep.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
+  std::atomic<std::int64_t> finished{0};
+  o.sweep.progress = [&](std::int64_t done, std::int64_t planned) {
+    finished = done;
+    progress(done, planned);
+  };
+  const InterruptNote note(out / "sweep.jsonl", finished);
   const SweepResult result = run_sweep(plan, o.sweep, out.path());
   fmt::print("{}", sweep_outcome(result, shard.words()));
   for (const std::string& line : missing) fmt::print("peer not run: {}\n", line);
