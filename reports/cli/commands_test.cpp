@@ -167,7 +167,7 @@ TEST(Options, ANumberThatDoesNotFitItsOptionIsNotWrapped) {
             "assay: --V 33,1024: must be a whole number from 0 to 9223372036854775807; several have spaces "
             "between them: --V 33 1024\n");
   EXPECT_EQ(refused({"check", "online_warp/f32@host", "--V", "33,1024"}),
-            "assay: --V 33,1024: must be a whole number from 0 to 9223372036854775807\n")
+            "assay: --V 33,1024: must be a whole number from 0 to 70368744177664\n")
       << "it takes one";
   EXPECT_EQ(refused({"report", "--V", "9223372036854775808"}),
             "assay: --V 9223372036854775808: must be a whole number from 0 to 9223372036854775807\n");
