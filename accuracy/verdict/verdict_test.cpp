@@ -244,7 +244,7 @@ constexpr Fault kFaults[] = {{"a thread's share is lost", lost_thread, true},
                              {"the sum stored as bf16", sum_as_bf16, true},
                              {"terms 10 nats below a running maximum left out", far_terms_left_out, false}};
 
-constexpr const char* kFamilies[] = {"normal_1", "normal_3", "normal_10", "gpt_logits"};
+constexpr const char* kOrdinaryRows[] = {"normal_1", "normal_3", "normal_10", "gpt_logits"};
 
 class FaultsOfTheSum : public testing::TestWithParam<Dtype> {};
 
@@ -254,7 +254,7 @@ TEST_P(FaultsOfTheSum, DieUndeclaredAtTheLengthsOfAVocabulary) {
     for (const Fault& fault : kFaults) {
       const Variant v = stranger(fault.kernel, "", t, t);
       int refused = 0;
-      for (const char* family : kFamilies) {
+      for (const char* family : kOrdinaryRows) {
         if (!fits(family, t, V)) continue;
         const Record r = check_case(v, rows_of(family, t, V), Op::softmax, 0);
         refused += r.status != Status::pass;
@@ -273,7 +273,7 @@ TEST_P(FaultsOfTheSum, AreNotSeenInRightKernels) {
   for (const RowKernel kernel : {right_block_of_verdict, right_online_block, two_pass, online}) {
     const Variant v = stranger(kernel, "", t, t);
     for (const std::int64_t V : {4096, 32000, 128256})
-      for (const char* family : kFamilies) {
+      for (const char* family : kOrdinaryRows) {
         if (!fits(family, t, V)) continue;
         const Record r = check_case(v, rows_of(family, t, V), Op::softmax, 0);
         EXPECT_EQ(r.status, Status::pass) << family << ", V = " << V << ": " << r.reason;

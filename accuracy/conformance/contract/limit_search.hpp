@@ -17,6 +17,9 @@ struct FoundLimit {
   std::string outside;  // "V = 1025: an error (returned status 1)"
 };
 
+/// True if a declaration has a pair "word=value" with this word.
+bool says(const std::string& declaration, const std::string& word);
+
 /// True for a failing case.
 bool fails(const Record& r);
 

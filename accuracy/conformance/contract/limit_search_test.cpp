@@ -54,10 +54,11 @@ struct Ran {
   bool right = false;
   std::string failures;
 };
-Ran check_limits(const Variant& v, std::vector<std::string> groups = {"shapes", "rows"}) {
+Ran check_limits(const Variant& v, std::vector<std::string> groups = {"shapes", "rows"},
+                 std::int64_t most_elements = 1 << 15) {
   ConformanceOptions o;
-  // Every launch of top-k is slow here, so one of its families is enough.
-  if (v.max_k > 0) o.most_elements = 1 << 15;
+  // Every launch of top-k is slow here, so its short rows are enough.
+  if (v.max_k > 0) o.most_elements = most_elements;
   o.extent = Extent::quick;
   o.only = std::move(groups);
   o.threads = 1;
@@ -140,15 +141,62 @@ TEST(LimitSearch, TheLargestK) {
        {std::pair("max_k=8", 8), std::pair("max_k=2", 2), std::pair("max_k=33", 33)}) {
     const Ran ran =
         check_limits(undeclared("online_topk_block/f32@host",
-                         [most = most](const Problem& p, auto) { return p.k <= most ? kRun : kNo; }),
-              {"shapes", "rows", "families"});
+                                [most = most](const Problem& p, auto) { return p.k <= most ? kRun : kNo; }),
+                     {"shapes", "rows", "families"});
     EXPECT_EQ(ran.within.contract.found, found);
     EXPECT_TRUE(ran.right) << found << ":\n" << ran.failures;
   }
   const Ran ran = check_limits(undeclared("online_topk_block/f32@host",
-                                   [](const Problem& p, auto) { return p.k <= p.V ? kRun : kNo; }),
-                        {"shapes", "families"});
+                                          [](const Problem& p, auto) { return p.k <= p.V ? kRun : kNo; }),
+                               {"shapes", "families"});
   EXPECT_EQ(ran.within.contract.found, "k_up_to_V=yes") << ran.failures;
+}
+
+TEST(LimitSearch, ASequenceOfCallsNamesOneOfItsLengths) {
+  // The sequence that is refused has a call of V = 1 in it, and its record names the longest row.
+  const auto refused = [](const char* group, std::int64_t V, int k) {
+    Record r;
+    r.group = group, r.family = "normal_1", r.rows = 5, r.V = V, r.k = k, r.status = Status::fail;
+    r.checks.push_back({Check::launch, 1, 1, 0, 0, "returned status 1", kNo});
+    return r;
+  };
+  const Variant v = undeclared("online_topk_block/f32@host",
+                               [](const Problem& p, auto) { return p.k <= p.V ? kRun : kNo; });
+  Record right = refused("shapes", 33, 5);
+  right.status = Status::pass, right.checks.clear();
+  const std::vector<Record> records = {right, refused("shapes", 1, 5), refused("calls", 12289, 5)};
+  const auto found = next_limits(v, records, [](const char*) { return true; });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].word, "k_up_to_V=yes");
+  EXPECT_NE(found[0].outside.find("k = 5 of 1 logits"), std::string::npos) << found[0].outside;
+}
+
+TEST(LimitSearch, TheKBesideOtherLimits) {
+  const Limited all[] = {
+      {"max_k=8; k_up_to_V=yes", [](const Problem& p, auto) { return p.k <= 8 && p.k <= p.V ? kRun : kNo; }},
+      {"min_V=64; max_k=8", [](const Problem& p, auto) { return p.k <= 8 && p.V >= 64 ? kRun : kNo; }},
+  };
+  for (const Limited& one : all) {
+    const Ran ran = check_limits(undeclared("online_topk_block/f32@host", one.refuses),
+                                 {"shapes", "families", "calls"}, 1 << 16);
+    EXPECT_EQ(ran.within.contract.found, one.found);
+    EXPECT_TRUE(ran.right) << one.found << ":\n" << ran.failures;
+    EXPECT_NE(ran.within.contract.within().find("k at most"), std::string::npos)
+        << ran.within.contract.within();
+  }
+}
+
+TEST(LimitSearch, LengthsInASequenceOfCalls) {
+  const Limited all[] = {
+      {"min_V=64", [](const Problem& p, auto) { return p.V >= 64 ? kRun : kNo; }},
+      {"V_multiple=32", [](const Problem& p, auto) { return p.V % 32 == 0 ? kRun : kNo; }},
+      {"max_rows=128", [](const Problem& p, auto) { return p.rows <= 128 ? kRun : kNo; }},
+  };
+  for (const Limited& one : all) {
+    const Ran ran = check_limits(undeclared("safe_block/f32@host", one.refuses), {"shapes", "rows", "calls"});
+    EXPECT_EQ(ran.within.contract.found, one.found);
+    EXPECT_TRUE(ran.right) << one.found << ":\n" << ran.failures;
+  }
 }
 
 /// A kernel whose values are halved for these k.
@@ -175,16 +223,18 @@ TEST(LimitSearch, AKThatIsWrongInSilenceIsAFaultAndNamed) {
   // Refused from 33 on, wrong from 9 on: the limit hides nothing.
   ran = check_limits(wrong_for([](int k) { return k > 8; }, 32), {"families"});
   EXPECT_FALSE(ran.right);
+  EXPECT_NE(ran.within.contract.within().find("k at most 32"), std::string::npos)
+      << ran.within.contract.within();
   EXPECT_EQ(ran.within.contract.found, "max_k=32");
   EXPECT_NE(ran.failures.find("k of 9 or more"), std::string::npos) << ran.failures;
 }
 
 TEST(LimitSearch, AlignmentsAboveSixteenBytes) {
   for (const std::uintptr_t bytes : {std::uintptr_t{32}, std::uintptr_t{64}, std::uintptr_t{128}}) {
-    const Ran ran =
-        check_limits(undeclared("safe_block/f32@host",
-                         [bytes](const Problem&, std::uintptr_t at) { return at % bytes == 0 ? kRun : kNo; }),
-              {"shapes", "layout"});
+    const Ran ran = check_limits(
+        undeclared("safe_block/f32@host",
+                   [bytes](const Problem&, std::uintptr_t at) { return at % bytes == 0 ? kRun : kNo; }),
+        {"shapes", "layout"});
     EXPECT_EQ(ran.within.contract.found, "alignment=" + std::to_string(bytes));
     EXPECT_TRUE(ran.right) << bytes << ":\n" << ran.failures;
   }

@@ -23,8 +23,12 @@ bool is_refused(const Record& r) {
   return cause == FaultKind::returned_status || cause == FaultKind::threw || cause == FaultKind::bad_launch;
 }
 
-/// True if the record chooses its own lengths: a probe or a property.
-bool draws_lengths(const Record& r) { return r.family == kProbeFamily || find_check(r, Check::property); }
+/// True if the record does not name the lengths of all its rows: a probe, a property, or a sequence of calls
+/// that is refused whatever came before.
+bool draws_lengths(const Record& r) {
+  return r.family == kProbeFamily || find_check(r, Check::property) ||
+         (r.group == "calls" && r.alone != Alone::passes);
+}
 
 bool judged(const Record& r) {
   return r.status == Status::pass || r.status == Status::fail || r.status == Status::inconclusive ||

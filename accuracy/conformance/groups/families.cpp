@@ -22,7 +22,7 @@ constexpr std::int64_t kLengthOfEveryK = 1025;
 constexpr int kMostOfEveryK = 128;
 
 /// Kernels select up to this many in one way, more in another. Each has its own trials.
-constexpr int kFew = 256;
+constexpr int kFewK = 256;
 
 /// The k to try: 1, 5, every element, as many as the variant can select, and some in between.
 std::vector<int> ks_for(const Planning& p, const std::string& family, std::int64_t V) {
@@ -31,7 +31,7 @@ std::vector<int> ks_for(const Planning& p, const std::string& family, std::int64
     const auto is = [&](std::int64_t usual) { return V == nearest_V(p.variant, usual); };
     return thresholds(op, is(2) || is(33) || is(1025) || is(4099));
   }
-  const int most = p.variant.max_k, few = std::min(most, kFew);
+  const int most = p.variant.max_k, few = std::min(most, kFewK);
   std::vector<int> ks = {std::min(5, most)};
   if (family == kEveryK && V == nearest_V(p.variant, kLengthOfEveryK))
     for (int k = 1; k <= std::min(most, kMostOfEveryK); ++k) ks.push_back(k);
@@ -41,7 +41,7 @@ std::vector<int> ks_for(const Planning& p, const std::string& family, std::int64
     ks.push_back(1 + static_cast<int>((static_cast<std::uint64_t>(V) * 0x9e3779b9u >> 8) %
                                       static_cast<std::uint64_t>(few)));
   if (V > 5 && V < most) ks.push_back(static_cast<int>(V));
-  if (is(4099) || is(32000)) ks.insert(ks.end(), {few, std::min(most, 4 * kFew), most});
+  if (is(4099) || is(32000)) ks.insert(ks.end(), {few, std::min(most, 4 * kFewK), most});
   for (int& k : ks) k = allowed_k(p.variant, k, V);
   std::sort(ks.begin(), ks.end());
   ks.erase(std::unique(ks.begin(), ks.end()), ks.end());
