@@ -75,6 +75,9 @@ struct LaunchOutcome {
   bool ok() const { return fault.empty(); }
 };
 
+/// Of a launch whose process no longer ran. More seconds would not help it.
+inline constexpr const char* kStoppedBySignal = "its process was stopped by a signal";
+
 /// A launch that shows nothing about the kernel, because what `kind` names was lacking: memory or time.
 inline LaunchOutcome lost_for_want(FaultKind kind, std::string why) {
   return {std::move(why), Ended::lost, {}, 0, kind};

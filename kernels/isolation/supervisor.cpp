@@ -11,6 +11,7 @@
 
 #include "kernels/device.hpp"
 #include "kernels/isolation/process/sandboxed.hpp"
+#include "kernels/isolation/shared/memory_limit.hpp"
 #include "kernels/isolation/shared/runtime_name.hpp"
 #include "kernels/isolation/supervisor_ask.hpp"
 #include "reference/environment_error.hpp"
@@ -108,7 +109,7 @@ void Supervisor::start_once() {
     }
     entries_ = loaded.count;
     made_of_ = loaded.made_of.get();
-    if (std::string error = loaded.error.get(); !error.empty()) {
+    if (std::string error = loaded.error.plain(); !error.empty()) {
       if (subject_.plugin) error = shown() + ": " + error;
       const bool lacks = loaded.lacks != 0;
       drop_worker();
@@ -182,7 +183,7 @@ std::uint64_t Supervisor::workspace_bytes(std::uint32_t entry, bool on_device, c
       start();
       const Needs& needs = ask<Needs>(request);
       const std::uint64_t bytes = needs.bytes;
-      workspace_failure_ = {needs.fault.get(), Ended::crashed};
+      workspace_failure_ = {needs.fault.plain(), Ended::crashed};
       if (bytes > most)
         workspace_failure_ = {fmt::format("workspace_bytes: asks for {} bytes", bytes), Ended::crashed};
       if (workspace_failure_.ok()) return workspaces_[key] = bytes;
@@ -257,6 +258,13 @@ Process::Patience Supervisor::waiting() {
   return p;
 }
 
+/// Memory that is nearly used up makes everything slow, and the operating system may take long to give more.
+std::string Supervisor::much_memory() const {
+  const std::int64_t held = own_memory(process_->pid());
+  // What it holds is no longer among what is left.
+  return 2 * held >= most_memory() ? fmt::format("; it held {} MiB of memory", held) : std::string();
+}
+
 void Supervisor::lose(Process::Heard heard) {
   Failure f;
   const auto [allowed, at_most, share] = waiting();
@@ -265,12 +273,13 @@ void Supervisor::lose(Process::Heard heard) {
                                     : "";
   switch (heard) {
     case Process::Heard::late:
-      f = {fmt::format("nothing came back within {:.3g} s{}", allowed, shortened), Ended::hung,
-           FaultKind::no_answer};
+      f = {fmt::format("nothing came back within {:.3g} s{}{}", allowed, shortened, much_memory()),
+           Ended::hung, FaultKind::no_answer};
       hung_ = true;
       break;
     case Process::Heard::suspended:
-      f = {fmt::format("nothing came back within {:.3g} s, its process was stopped by a signal", allowed),
+      f = {fmt::format("nothing came back within {:.3g} s, {}", std::min(allowed, Process::kStoppedSeconds),
+                       kStoppedBySignal),
            Ended::hung, FaultKind::no_answer, true};
       break;
     case Process::Heard::starved:
@@ -304,6 +313,8 @@ void Supervisor::lose(Process::Heard heard) {
 
 std::string Supervisor::where(const Signal& s) const {
   const char* access = s.access < 0 ? "an access" : s.access ? "a write" : "a read";
+  if (s.sent)
+    return s.sent == 1 ? ", and it raised the signal itself" : ", and another process sent the signal";
   if (s.number != SIGSEGV && s.number != SIGBUS) return {};
   if (s.address < 65536) return fmt::format(": {} at address {:#x}, near a null pointer", access, s.address);
   for (int slot = 0; slot < kSlots; ++slot)

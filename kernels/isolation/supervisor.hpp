@@ -92,6 +92,7 @@ class Supervisor {
   const std::string& shown() const { return subject_.shown.empty() ? subject_.name : subject_.shown; }
   template <class Answer, class Request>
   const Answer& ask(Request& request, const std::vector<int>& descriptors = {});
+  std::string much_memory() const;
   [[noreturn]] void lose(Process::Heard heard);
   void drop_worker();
   double patience() const;        // seconds that one answer may take

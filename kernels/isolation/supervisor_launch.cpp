@@ -117,7 +117,7 @@ bool Supervisor::launch_on_host(Launch& request, const Variant& variant, const s
     bystanders = done.others != 0;
     outcomes[0].dispatch = done.dispatch;
     for (std::size_t n = 0; n < 2; ++n)
-      if (std::string fault = done.fault[n].get(); !fault.empty())
+      if (std::string fault = done.fault[n].plain(); !fault.empty())
         outcomes[n] = {fault, Ended::fault, {}, 0, fault_kind_of(done.kind[n])};
   } catch (const Failure& f) {
     // The images have not changed.
@@ -243,7 +243,7 @@ bool Supervisor::launch_on_device(Launch& request, const Variant& variant, const
     spoilt = done.spoilt != 0;
     const bool no_memory = done.no_memory != 0;
     for (std::size_t n = 0; n < 2; ++n)
-      if (std::string fault = done.fault[n].get(); !fault.empty())
+      if (std::string fault = done.fault[n].plain(); !fault.empty())
         outcomes[n] = {fault, spoilt ? Ended::crashed : Ended::fault, {}, 0, fault_kind_of(done.kind[n])};
     if (no_memory && !spoilt) {
       std::uint64_t problem = 0;
@@ -265,7 +265,7 @@ bool Supervisor::launch_on_device(Launch& request, const Variant& variant, const
     Settle request_settle;
     request_settle.on_device = 1;
     const Settled& settled = ask<Settled>(request_settle);
-    if (const std::string fault = settled.fault.get(); !fault.empty()) {
+    if (const std::string fault = settled.fault.plain(); !fault.empty()) {
       if (outcomes[0].ok()) all({fault, Ended::crashed, {}, 0, fault_kind_of(settled.kind)});
       if (settled.spoilt) drop_worker();
       return false;

@@ -149,7 +149,7 @@ void Supervisor::parts_on_host(Launch& request, PartBuffers& buffers, PartOutcom
   try {
     const Done& done = ask<Done>(request);
     if (done.refused) outcome.no_room = "executor: the plugin does not choose blocks (assay_executor_rows)";
-    if (std::string fault = done.fault[0].get(); !fault.empty())
+    if (std::string fault = done.fault[0].plain(); !fault.empty())
       outcome.launch = {fault, Ended::fault, {}, 0, fault_kind_of(done.kind[0])};
   } catch (const Failure& f) {
     if (f.from_outside) throw;
@@ -182,7 +182,7 @@ void Supervisor::parts_on_device(Launch& request, PartBuffers& buffers, PartOutc
     const Done& done = ask<Done>(request);
     outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
     const bool spoilt = done.spoilt != 0;
-    if (std::string fault = done.fault[0].get(); !fault.empty())
+    if (std::string fault = done.fault[0].plain(); !fault.empty())
       outcome.launch = {fault, spoilt ? Ended::crashed : Ended::fault, {}, 0, fault_kind_of(done.kind[0])};
     if (done.no_memory && !spoilt) {
       // Problems this large may well need more memory than there is.
@@ -192,7 +192,7 @@ void Supervisor::parts_on_device(Launch& request, PartBuffers& buffers, PartOutc
     Settle settle;
     settle.on_device = 1;
     if (!spoilt)
-      if (std::string fault = ask<Settled>(settle).fault.get(); !fault.empty() && outcome.launch.ok())
+      if (std::string fault = ask<Settled>(settle).fault.plain(); !fault.empty() && outcome.launch.ok())
         outcome.launch = {fault, Ended::crashed};
   } catch (const Failure& f) {
     if (f.from_outside) throw;

@@ -53,7 +53,7 @@ TimedOutcome Supervisor::time(std::uint32_t entry, const Problem& problem, const
       const std::chrono::duration<double, std::micro> waited = std::chrono::steady_clock::now() - asked;
       out.us = timed.us;
       const bool spoilt = timed.spoilt != 0, no_memory = timed.no_memory != 0;
-      if (const std::string fault = timed.fault.get(); !fault.empty())
+      if (const std::string fault = timed.fault.plain(); !fault.empty())
         out.launch =
             no_memory && !spoilt
                 ? lost_for_want(FaultKind::memory, "memory: " + fault)

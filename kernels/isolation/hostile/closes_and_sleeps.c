@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Closes every descriptor and sleeps.
- * expects: crashed died "closed the worker's file descriptors and went on" */
+ * expects: crashed died "closed or replaced the worker's file descriptors, and went on" */
 #include "kernels/isolation/hostile/hostile.h"
 
 static void misbehave(const assay_call* c) {

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "kernels/isolation/process/worker_clock.hpp"
+#include "kernels/isolation/shared/plain_text.hpp"
 
 namespace assay::isolation {
 namespace {
@@ -106,7 +107,9 @@ void Process::drain() {
 Process::Heard Process::hear(Anything& into, long& length, const Patience& patience, double* used) {
   const auto begin = Clock::now();
   WorkerClock clock(pid_);
-  double counted = 0, spent = 0, stopped = 0;  // seconds: by the wall clock, used by the worker, stopped
+  // Seconds: by the wall clock, used by the worker, stopped, and stopped by no debugger.
+  double counted = 0, spent = 0, stopped = 0, halted = 0;
+  const double most_halted = std::min(patience.seconds, kStoppedSeconds);
   for (;;) {
     pollfd watched[2] = {{socket_, POLLIN, 0}, {printing_ ? output_ : -1, POLLIN, 0}};
     const int ready = poll(watched, 2, wait_ms(patience.seconds - std::max(spent, stopped)));
@@ -135,8 +138,9 @@ Process::Heard Process::hear(Anything& into, long& length, const Patience& patie
     const double share = patience.share && now > kLongWait ? patience.share() : 1;
     spent += tick.stopped ? 0 : share * tick.used;
     stopped += tick.stopped ? elapsed : 0;
+    halted = tick.stopped && !tick.traced ? halted + elapsed : 0;
     if (spent >= patience.seconds) return Heard::late;
-    if (stopped >= patience.seconds) return Heard::suspended;
+    if (stopped >= patience.seconds || halted >= most_halted) return Heard::suspended;
     if (now >= patience.at_most) return Heard::starved;
   }
 }
@@ -187,10 +191,10 @@ std::string Process::death() {
   }
   if (!ended_it_.empty()) return ended_it_;
   if (WIFEXITED(status_)) {
-    if (WEXITSTATUS(status_) == kSpeechless) return "closed the worker's file descriptors";
+    if (WEXITSTATUS(status_) == kSpeechless) return "closed or replaced the worker's file descriptors";
     return "exited with status " + std::to_string(WEXITSTATUS(status_));
   }
-  if (outlived_) return "closed the worker's file descriptors and went on";
+  if (outlived_) return "closed or replaced the worker's file descriptors, and went on";
   return signal_name(WTERMSIG(status_));
 }
 
@@ -199,7 +203,7 @@ FaultKind Process::death_kind() const {
   switch (WTERMSIG(status_)) {
     case SIGSEGV:
     case SIGBUS:
-      return FaultKind::wild_access;
+      return signal_ && signal_->sent ? FaultKind::died : FaultKind::wild_access;
     // The host executor's vector types trap if their address is not a multiple of their size.
     case SIGILL:
       return FaultKind::misaligned;
@@ -217,9 +221,7 @@ FaultKind Process::death_kind() const {
 
 std::string Process::last_words() {
   drain();
-  std::string text = printed_;
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ' && c != '\n') c = ' ';
+  std::string text = plain_text(printed_);
   std::string chosen;
   int lines = 0;
   while (!text.empty() && lines < 3) {
@@ -228,13 +230,13 @@ std::string Process::last_words() {
     text.erase(at == std::string::npos ? 0 : at);
     // The headline of a sanitizer's report says more than its last lines.
     if (line.find_first_not_of(' ') == std::string::npos) continue;
-    if (line.size() > 200) line = line.substr(0, 197) + "...";
+    if (line.size() > 200) line = plain_text(line.substr(0, 197)) + "...";
     chosen = chosen.empty() ? line : line + " / " + chosen;
     ++lines;
   }
   for (const char* headline : {"ERROR: AddressSanitizer", "WARNING: ThreadSanitizer", "runtime error:"})
     if (const std::size_t at = printed_.find(headline); at != std::string::npos)
-      chosen = printed_.substr(at, std::min<std::size_t>(printed_.find('\n', at) - at, 200));
+      chosen = plain_text(printed_.substr(at, std::min<std::size_t>(printed_.find('\n', at) - at, 200)));
   return chosen.empty() ? "" : ": \"" + chosen + "\"";
 }
 

@@ -44,10 +44,12 @@ class Process {
   enum class Heard {
     message,
     late,       // it has used all its seconds
-    suspended,  // a signal had stopped it for all its seconds
+    suspended,  // a signal had stopped it for kStoppedSeconds, or a debugger for all its seconds
     starved,    // it got too little time on a processor or the device
     gone
   };
+  /// A signal that stops a process may come from a user who lets it go on at once. It is waited no longer.
+  static constexpr double kStoppedSeconds = 2;
   /// Waits for the next message of any kind except `signal`, which is kept for `death`. `used`: set to the
   /// seconds of the worker's own time until a message came, to within a tenth of a second.
   Heard hear(Anything& into, long& length, const Patience& patience, double* used = nullptr);

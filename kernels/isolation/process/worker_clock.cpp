@@ -34,7 +34,7 @@ char state_of(const std::string& thread) {
 }
 
 struct Threads {
-  int running = 0, waiting = 0, stopped = 0, all = 0;
+  int running = 0, waiting = 0, stopped = 0, traced = 0, all = 0;
 };
 
 Threads threads_of(pid_t pid) {
@@ -50,6 +50,7 @@ Threads threads_of(pid_t pid) {
     t.running += state == 'R';
     t.waiting += state == 'D';
     t.stopped += state == 'T' || state == 't';
+    t.traced += state == 't';
   }
   closedir(tasks);
   return t;
@@ -65,7 +66,7 @@ WorkerClock::Tick WorkerClock::tick(double elapsed) {
   if (!now || threads.all == 0) return {elapsed, false};
   const double ran = std::clamp(*now - cpu_, 0.0, elapsed);
   cpu_ = *now;
-  if (threads.stopped == threads.all) return {ran, true};
+  if (threads.stopped == threads.all) return {ran, true, threads.traced > 0};
   // If no thread runs or waits to run, the worker sleeps by its own choice, and all the time counts.
   return {threads.running + threads.waiting > 0 ? ran : elapsed, false};
 }

@@ -13,7 +13,8 @@ class WorkerClock {
 
   struct Tick {
     double used = 0;       // seconds of `elapsed` in which it ran, or slept by its own choice
-    bool stopped = false;  // a signal has stopped all of its threads
+    bool stopped = false;  // a signal or a debugger has stopped all of its threads
+    bool traced = false;   // a debugger has stopped one of them
   };
   /// How it used the `elapsed` seconds since the last call. If the operating system does not tell, all of
   /// them count as used.

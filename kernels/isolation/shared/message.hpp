@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "kernels/candidate.hpp"
+#include "kernels/isolation/shared/plain_text.hpp"
 
 namespace assay::isolation {
 
@@ -55,6 +56,8 @@ struct Text {
     std::memset(bytes + n, 0, N - n);
   }
   std::string get() const { return std::string(bytes, strnlen(bytes, N)); }
+  /// The same, fit for a terminal: what a kernel says may be any bytes.
+  std::string plain() const { return plain_text(get()); }
 };
 
 /// What a worker says about a launch that went wrong. Empty text if nothing went wrong.
@@ -248,6 +251,7 @@ struct Signal {
   Head head{.kind = Kind::signal};
   std::int32_t number = 0;
   std::int32_t access = -1;  // 0: read, 1: write, -1: unknown
+  std::int32_t sent = 0;     // 1: the process sent it to itself; 2: somebody else sent it; then no address
   std::uint64_t address = 0;
 };
 

@@ -19,7 +19,11 @@ int speak_to = -1;
 void speak(int number, siginfo_t* info, [[maybe_unused]] void* context) {
   Signal s;
   s.number = number;
-  s.address = reinterpret_cast<std::uint64_t>(info->si_addr);
+  // A signal that somebody sent is no fault: its address and its access mean nothing.
+  if (info->si_code <= 0)
+    s.sent = info->si_pid == getpid() ? 1 : 2;
+  else
+    s.address = reinterpret_cast<std::uint64_t>(info->si_addr);
 #if defined(__x86_64__)
   // Bit 1 of a page fault's error code is set for a write.
   if (number == SIGSEGV || number == SIGBUS)

@@ -151,13 +151,26 @@ Described PluginLibrary::describe(std::size_t entry) const {
   return d;
 }
 
+namespace {
+
+/// A negative status that comes with words is a number of the adapter's own (adapter.h): the words say it
+/// all.
+std::string words_of(std::int32_t status, const std::string& why, bool threw) {
+  if (why.empty()) return "returned status " + std::to_string(status);
+  if (status >= 0) return "returned status " + std::to_string(status) + ": " + why;
+  const std::string entry = "the entry ";
+  if (why == entry + "returned false" || why.starts_with(entry + "threw")) return why.substr(entry.size());
+  return threw ? "threw an exception: " + why : why;
+}
+
+}  // namespace
+
 Said PluginLibrary::said_of(std::int32_t status) const {
   const char* const why = fault_ ? fault_() : nullptr;
   const char* const word = fault_kind_ ? fault_kind_() : nullptr;
   // If the library gives no kind, it returned an error of its own.
   const auto kind = word ? parse_fault_kind(word) : FaultKind::returned_status;
-  return {"returned status " + std::to_string(status) + (why && *why ? std::string(": ") + why : ""),
-          kind.value_or(FaultKind::other)};
+  return {words_of(status, why ? why : "", kind == FaultKind::threw), kind.value_or(FaultKind::other)};
 }
 
 Said PluginLibrary::run(const Launch& request, int slot, const std::array<void*, kBuffers>& at, void* stream,

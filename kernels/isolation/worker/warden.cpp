@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/isolation/shared/memory_limit.hpp"
 #include "kernels/isolation/shared/message.hpp"
 #include "kernels/isolation/shared/refused_calls.hpp"
 #include "kernels/isolation/shared/warden_message.hpp"
@@ -31,8 +32,6 @@ namespace {
 
 /// No kernel needs more than this many processes. Threads do not count.
 constexpr std::size_t kMostProcesses = 256;
-/// The processes together may use this share of the machine's memory, or $ASSAY_WORKER_MEMORY MiB.
-constexpr double kMostMemory = 0.9;
 /// A file may have this many bytes.
 constexpr rlim_t kMostFile = rlim_t{1} << 30;
 constexpr int kTickMs = 50;
@@ -71,7 +70,7 @@ void step_back() {
 
 struct Use {
   std::size_t processes = 0;
-  std::int64_t pages = 0;  // of their own
+  std::int64_t mib = 0;  // of their own
 };
 
 /// The processes in a namespace of its own, but for this one. No more than one too many: processes that start
@@ -94,32 +93,17 @@ Use use_now(bool own_namespace) {
   const std::vector<int> all = own_namespace ? others_in_namespace() : descendants(kMostProcesses + 1);
   Use use{all.size(), 0};
   if (use.processes > kMostProcesses) return use;
-  for (const int pid : all) {
-    long long size = 0, resident = 0, shared = 0;
-    if (std::FILE* const file = std::fopen(("/proc/" + std::to_string(pid) + "/statm").c_str(), "r")) {
-      if (std::fscanf(file, "%lld %lld %lld", &size, &resident, &shared) == 3)
-        use.pages += std::max(0LL, resident - shared);
-      std::fclose(file);
-    }
-  }
+  for (const int pid : all) use.mib += own_memory(pid);
   return use;
 }
 
-/// In MiB.
-int most_memory() {
-  if (const char* const wanted = std::getenv("ASSAY_WORKER_MEMORY"); wanted && std::atoi(wanted) > 0)
-    return std::atoi(wanted);
-  return static_cast<int>(kMostMemory * static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
-                          static_cast<double>(sysconf(_SC_PAGESIZE)) / 0x1p20);
-}
-
 /// Ends all processes if they use too much.
-void watch(int most_memory, bool own_namespace) {
+void watch(std::int64_t most_memory, bool own_namespace) {
   const Use use = use_now(own_namespace);
   if (use.processes > kMostProcesses)
     say(WardenSays::processes, static_cast<int>(kMostProcesses));
-  else if (use.pages * sysconf(_SC_PAGESIZE) >> 20 > most_memory)
-    say(WardenSays::memory, most_memory);
+  else if (use.mib > most_memory)
+    say(WardenSays::memory, static_cast<int>(most_memory));
   else
     return;
   if (own_namespace)
@@ -147,7 +131,7 @@ void reap(pid_t worker, bool& reported) {
 
 [[noreturn]] void guard(pid_t worker, int children, bool own_namespace) {
   bool reported = false;
-  const int memory = most_memory();
+  const std::int64_t memory = most_memory();
   for (;;) {
     pollfd watched[2] = {{kWarden, POLLIN, 0}, {children, POLLIN, 0}};
     poll(watched, 2, kTickMs);

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/isolation/shared/memory_limit.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+namespace assay::isolation {
+namespace {
+
+/// The share of the memory that may be used.
+constexpr double kShare = 0.9;
+/// MiB that a kernel gets in any case, unless the machine has less.
+constexpr std::int64_t kLeast = 1024;
+/// Control groups without a limit say "max", or a number beyond every machine.
+constexpr std::int64_t kNoLimit = std::int64_t{1} << 40;
+
+std::int64_t share_of(std::int64_t mib) {
+  return static_cast<std::int64_t>(kShare * static_cast<double>(mib));
+}
+
+/// A file that holds one number of bytes, in MiB; 0 if it holds none.
+std::int64_t mib_in(const std::string& file) {
+  std::ifstream in(file);
+  std::int64_t bytes = 0;
+  if (!(in >> bytes) || bytes < 0) return 0;
+  return bytes >> 20 < kNoLimit ? bytes >> 20 : 0;
+}
+
+/// The narrowest limit of this process's control group and of those around it.
+void look_at_groups(MachineMemory& m) {
+  std::ifstream in("/proc/self/cgroup");
+  for (std::string line; std::getline(in, line);) {
+    // "0::/a/b", or "4:memory:/a/b" of the older kind.
+    const std::size_t kind = line.find(':'), path = kind == line.npos ? kind : line.find(':', kind + 1);
+    if (path == line.npos) continue;
+    const std::string of = line.substr(kind + 1, path - kind - 1);
+    if (!of.empty() && of != "memory") continue;
+    const std::string root = of.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+    for (std::string at = line.substr(path + 1);; at.erase(at.rfind('/'))) {
+      const std::string folder = root + (at == "/" ? "" : at);
+      const std::int64_t limit = mib_in(folder + (of.empty() ? "/memory.max" : "/memory.limit_in_bytes"));
+      const std::int64_t used = mib_in(folder + (of.empty() ? "/memory.current" : "/memory.usage_in_bytes"));
+      if (limit > 0 && (m.limit == 0 || limit - used < m.limit - m.used)) m.limit = limit, m.used = used;
+      if (at.rfind('/') == at.npos || at.empty()) break;
+    }
+  }
+}
+
+}  // namespace
+
+MachineMemory machine_memory() {
+  MachineMemory m;
+  m.all = (static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE)) >> 20;
+  m.available = m.all;
+  std::ifstream in("/proc/meminfo");
+  for (std::string word; in >> word;)
+    if (std::int64_t kib = 0; word == "MemAvailable:" && in >> kib) {
+      m.available = kib >> 10;
+      break;
+    }
+  look_at_groups(m);
+  return m;
+}
+
+std::int64_t most_memory(const MachineMemory& m) {
+  std::int64_t all = m.all, free = std::min(m.all, m.available);
+  if (m.limit > 0) {
+    all = std::min(all, m.limit);
+    free = std::min(free, std::max<std::int64_t>(0, m.limit - m.used));
+  }
+  return std::min(share_of(all), std::max(share_of(free), kLeast));
+}
+
+std::int64_t most_memory() {
+  if (const char* const wanted = std::getenv("ASSAY_WORKER_MEMORY"); wanted && std::atoi(wanted) > 0)
+    return std::atoi(wanted);
+  return most_memory(machine_memory());
+}
+
+std::int64_t own_memory(int pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/statm");
+  std::int64_t size = 0, resident = 0, shared = 0;
+  if (!(in >> size >> resident >> shared)) return 0;
+  return (std::max<std::int64_t>(0, resident - shared) * sysconf(_SC_PAGESIZE)) >> 20;
+}
+
+}  // namespace assay::isolation
