@@ -24,6 +24,13 @@ Observation accumulator(const Variant& v, const Terms& terms) {
   double last = 0;
   bool stuck = false, shown_by_outputs = false;
   const std::int64_t exact_to = std::int64_t{1} << format(terms.arithmetic).precision;
+  const auto narrower_than_claimed = [&](std::int64_t n, double output) -> std::string {
+    for (const Dtype narrow : {Dtype::f16, Dtype::bf16})
+      if (const std::int64_t most = std::int64_t{1} << format(narrow).precision;
+          n == most + 1 && n <= exact_to && output == round_to(v.out(), 1 / static_cast<double>(most)))
+        return name(narrow);
+    return {};
+  };
   for (std::int64_t n : kCounts) {
     Tensor ones(v.dtype, 1, n);  // zeros: the logits of the row, each with exp(0) = 1
     const Output got = launch_on(v, ones, 1);
@@ -43,13 +50,22 @@ Observation accumulator(const Variant& v, const Terms& terms) {
       if (n > exact_to) continue;
       const double slack = 2 * lam(terms.D) + (terms.narrows ? 0 : 2 * lam(terms.u_out)) + rounded;
       const double quotient = 1 / (static_cast<double>(n) + terms.epsilon);
-      const double lo = round_to(v.out(), quotient * (1 - slack)), hi = round_to(v.out(), quotient * (1 + slack));
+      const double lo = round_to(v.out(), quotient * (1 - slack)),
+                   hi = round_to(v.out(), quotient * (1 + slack));
       const double p = got.at(0, n / 2);
       ++o.judged;
-      if (!(p >= lo && p <= hi))
-        o.refute(fmt::format("{} equal logits: every partial sum is an integer up to 2^{}, so an output is 1 / {} "
-                             "rounded, from {:a} to {:a}; it is {:a}",
-                             n, format(terms.arithmetic).precision, n, lo, hi, p));
+      if (!(p >= lo && p <= hi)) {
+        if (first_off.empty()) {
+          first_off = fmt::format("{:a} for {} equal logits", p, n);
+          // The first odd number above 2^p is the first that a format of p bits does not hold.
+          if (const std::string narrow = narrower_than_claimed(n, p); !narrow.empty())
+            o.trait = "sum " + narrow, first_off = fmt::format("1 / {} for {} equal logits", n - 1, n);
+        }
+        o.refute(
+            fmt::format("{} equal logits: every partial sum is an integer up to 2^{}, so an output is 1 / {} "
+                        "rounded, from {:a} to {:a}; it is {:a}",
+                        n, format(terms.arithmetic).precision, n, lo, hi, p));
+      }
       shown_by_outputs = true;
       continue;
     }
@@ -74,7 +90,8 @@ Observation accumulator(const Variant& v, const Terms& terms) {
                       n, format(terms.arithmetic).precision, name(terms.arithmetic), n, d));
   }
   if (shown_by_outputs) {
-    o.saw = "every output is 1 / n, rounded, for every n of equal logits tried";
+    o.saw = first_off.empty() ? "every output is 1 / n, rounded, for every n of equal logits tried"
+                              : "an output of " + first_off;
     return o;
   }
   for (int f = 0; f < 3 && o.trait.empty(); ++f)

@@ -33,7 +33,14 @@ std::string counts_of(const std::vector<Record>& records) {
   return s + "\n";
 }
 
+/// What the kernel behaves like. Of one that is wrong nearly everywhere, that tells nothing.
 std::string behaviour_lines(const std::vector<Record>& records) {
+  std::int64_t wrong = 0, right = 0;
+  for (const Record& r : records) {
+    right += r.status == Status::pass;
+    wrong += r.status == Status::fail || r.status == Status::crashed || r.status == Status::hung;
+  }
+  if (wrong > right) return {};
   std::string out;
   for (const Record& r : records)
     if (r.family == kProbeFamily && !r.behaves_like.empty()) out += "behaves like: " + r.behaves_like + "\n";
@@ -128,7 +135,10 @@ std::string verdict_text(const std::string& key, const std::vector<Record>& reco
       out += fmt::format("   the nearest class for this case: {}\n", f.first->behaves_like);
     if (!f.declares.empty())
       out += fmt::format(
-          "   if no row is ever longer, say so, and it is judged within that: --declare '{}'\n", f.declares);
+          "   longer rows should be refused with an error; only if there never are any, say so, and it is "
+          "judged "
+          "within that: --declare '{}'\n",
+          f.declares);
     if (!f.calls_reproduce.empty()) out += fmt::format("   {}\n", f.calls_reproduce);
     out += fmt::format("   {}\n", f.first->reproduce);
   }

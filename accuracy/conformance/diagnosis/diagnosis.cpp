@@ -15,6 +15,7 @@
 #include "accuracy/conformance/diagnosis/lost_terms.hpp"
 #include "accuracy/conformance/diagnosis/refused_lengths.hpp"
 #include "accuracy/conformance/diagnosis/rules.hpp"
+#include "accuracy/conformance/diagnosis/shown_causes.hpp"
 #include "accuracy/conformance/diagnosis/symptom.hpp"
 
 namespace assay::conformance {
@@ -199,6 +200,26 @@ void name_state(std::vector<Finding>& findings) {
   }
 }
 
+/// What was measured or seen comes before what no exact rule suggests.
+void name_what_is_shown(const std::vector<Record>& records, std::vector<Finding>& findings) {
+  const auto name = [](Finding& f, std::string cause) {
+    f.likely = std::move(cause);
+    f.may_be_arithmetic = false;
+  };
+  const std::string narrow = cause_of_narrow_sum(records);
+  for (Finding& f : findings) {
+    if (!f.vague || !f.lost_terms.empty() || !of_numbers(f.first)) continue;
+    // A wrong sum leaves the outputs of a row as they should be to one another.
+    if (!narrow.empty() && !f.failed_checks.contains(Check::coherence)) name(f, narrow);
+    if (const Record* const log = underflowed_log(f)) {
+      // The case that shows it, and not one that is hardly off.
+      name(f, kUnderflowedLog);
+      begin_with(f, *log);
+    }
+    if (std::string beyond = cause_of_reads_beyond(f); !beyond.empty()) name(f, std::move(beyond));
+  }
+}
+
 /// A race explains wrong outputs. But if memory next to the rows is written, the race is a consequence of
 /// that.
 bool first_of_all(const Finding& f, const std::vector<Finding>& all) {
@@ -242,13 +263,7 @@ std::vector<Finding> diagnose(const std::vector<Record>& records) {
   if (refused) out.push_back(std::move(*refused));
   fold_into_race(out);
   name_state(out);
-  // What was measured comes before what no exact rule suggests. A wrong sum leaves the outputs of a row as
-  // they should be to one another.
-  if (const std::string narrow = cause_of_narrow_sum(records); !narrow.empty())
-    for (Finding& f : out)
-      if (f.vague && f.lost_terms.empty() && of_numbers(f.first) &&
-          !f.failed_checks.contains(Check::coherence))
-        f.likely = narrow;
+  name_what_is_shown(records, out);
   const std::vector<Finding> all = out;
   std::stable_sort(out.begin(), out.end(), [&](const Finding& a, const Finding& b) {
     const auto rank = [&](const Finding& f) {

@@ -139,6 +139,12 @@ Finding finding_of(Cases bad, const Cases& good, const Rule& rule, std::string l
   return f;
 }
 
+void begin_with(Finding& f, const Record& first) {
+  f.first = &first;
+  f.status = first.status;
+  f.detail = one_line(first_detail(first));
+}
+
 void merge(Finding& into, const Finding& other) {
   std::map<std::string, std::int64_t> of_group;
   into.cases.insert(into.cases.end(), other.cases.begin(), other.cases.end());

@@ -13,6 +13,9 @@ namespace assay::conformance {
 /// these cases, if it is one of a number of terms (lost_terms.hpp).
 Finding finding_of(Cases bad, const Cases& good, const Rule& rule, std::string lost_terms = {});
 
+/// Makes this one of its cases the finding's first.
+void begin_with(Finding& f, const Record& first);
+
 /// Adds the cases of `other` to `into`.
 void merge(Finding& into, const Finding& other);
 

@@ -7,6 +7,8 @@
 #include <iterator>
 #include <set>
 
+#include "accuracy/conformance/diagnosis/shown_causes.hpp"
+#include "kernels/candidate.hpp"
 #include "reference/problem.hpp"
 
 namespace assay::conformance {
@@ -115,8 +117,10 @@ std::string cause_of_rows(const Finding& f, const Rule& rule) {
     return "an operand of another row: one that is kept from a block's first row, or read at a wrong offset";
   if (rule.pattern == Pattern::rows_rest || rule.with == Pattern::rows_rest)
     return "the last rows of a block that takes several";
-  return rule.number <= 1 ? "rows beyond the first are addressed wrongly"
-                          : fmt::format("more than {} rows are not provided for", rule.number - 1);
+  if (rule.number <= 1) return "rows beyond the first are addressed wrongly";
+  // The cases have some numbers of rows only; the first row that nothing wrote tells the limit itself.
+  const std::int64_t most = first_row_unwritten(f).value_or(rule.number - 1);
+  return fmt::format("more than {} rows are not provided for", most > 0 ? most : rule.number - 1);
 }
 
 /// The rows of a backward pass have no maximum. Of the properties of its logits, only special values reach
@@ -201,6 +205,8 @@ std::string likely_cause(const Finding& f, const Rule& rule) {
     if (std::string s = cause_of_setup(most_telling(f), f); !s.empty()) return s;
   if (of_setups && !stateless && (!all || f.setups.size() == 1))
     if (std::string s = cause_of_setup(f.first->setup, f); !s.empty()) return s;
+  if (f.status == Status::hung && f.detail.find(kStoppedBySignal) != std::string::npos)
+    return "it stops its own process, so that the launch never ends";
   if (f.status == Status::hung)
     return "it never ends, or takes longer than a launch is given: --timeout gives it more seconds";
   if (all && f.group != "operands" && f.first->op == name(Op::topk) &&

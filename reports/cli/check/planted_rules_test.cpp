@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planted faults, each with the rule that its first finding must name: twenty of the self-test, and seventeen
+// Planted faults, each with the rule that its first finding must name: twenty of the self-test, and twenty
 // files as users would write them (kernels/adapter/faults). A wrong diagnosis costs its reader a day.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -120,6 +120,9 @@ const Planted kFiles[] = {
     {"unwritten_shared", {"V up to 255"}},
     {"writes_beyond", {"no multiple of 4", "writes beyond V"}},
     {"writes_eight_beyond", {"no multiple of 8", "the tail of a vectorised loop writes beyond V"}},
+    {"reads_beyond", {"likely elements beyond the end of a row are read where V is no multiple of 4"}},
+    {"half_sum", {"likely the sum is kept in f16: an output of 1 / 2048 for 2049 equal logits"}},
+    {"log_of_probability", {"likely the logarithm is taken of a probability that underflowed to 0"}},
     {"alignment", {"off a multiple of 16 bytes", "alignment"}},
     {"endless_loop", {"hang", "V from 4094 on", "never ends"}, {"shapes", "rows"}},
     {"missing_barrier", {"no barrier between them"}, {"shapes", "races"}},
