@@ -13,7 +13,7 @@
 namespace assay {
 
 /// A change that a reader of older certificates would stumble over gives the next number.
-inline constexpr int kCertificateVersion = 1;
+inline constexpr int kCertificateVersion = 2;
 
 /// A file that the verdict is about.
 struct CertifiedFile {
@@ -53,7 +53,8 @@ struct CertifiedKernel {
   std::vector<std::string> outside;
   std::vector<CertifiedAxis> axes;
   std::int64_t planned = 0, passed = 0, failed = 0, inconclusive = 0, unsupported = 0, not_run = 0;
-  std::optional<double> max_ulp, max_bound_ratio, resolution, resolution_sum;
+  /// max_ulp_ordinary: on rows as they occur in use (is_ordinary_family); empty if none was judged.
+  std::optional<double> max_ulp, max_ulp_ordinary, max_bound_ratio, resolution, resolution_sum;
   std::vector<CertifiedCheck> checks;
 };
 

@@ -73,6 +73,7 @@ void each_field(C& c, Visit& visit) {
   visit("unsupported", c.unsupported);
   visit("not_run", c.not_run);
   visit("max_ulp", c.max_ulp);
+  visit("max_ulp_ordinary", c.max_ulp_ordinary);
   visit("max_bound_ratio", c.max_bound_ratio);
   visit("resolution", c.resolution);
   visit("resolution_sum", c.resolution_sum);

@@ -153,8 +153,8 @@ std::string accuracy_html(const Certificate& c) {
   std::vector<std::vector<std::string>> rows;
   for (const CertifiedKernel& k : c.kernels)
     rows.push_back({key_html(k.key), state_html(k.verdict), grouped(k.passed), grouped(k.failed),
-                    grouped(k.inconclusive), grouped(k.unsupported), figure_html(k.max_ulp),
-                    figure_html(k.max_bound_ratio), figure_html(k.resolution),
+                    grouped(k.inconclusive), grouped(k.unsupported), figure_html(k.max_ulp_ordinary),
+                    figure_html(k.max_ulp), figure_html(k.max_bound_ratio), figure_html(k.resolution),
                     figure_html(k.resolution_sum)});
   return html_table({{"kernel", kKey},
                      {"verdict"},
@@ -162,7 +162,8 @@ std::string accuracy_html(const Certificate& c) {
                      {"failed", kNumber},
                      {"incon\u00adclusive", kNumber},
                      {"unsup\u00adported", kNumber},
-                     {"max_ulp", kNumber},
+                     {"max ULP, ordinary rows", kNumber},
+                     {"max ULP, all rows", kNumber},
                      {"largest error / bound", kNumber},
                      {"resolution", kNumber},
                      {"resolu\u00adtion of a whole row", kNumber}},
@@ -210,7 +211,7 @@ std::string cases_html(const Certificate& c) {
                      {"V", kNumber},
                      {"rows", kNumber},
                      {"status"},
-                     {"max_ulp", kNumber},
+                     {"max ULP", kNumber},
                      {"error / bound", kNumber},
                      {"the command that repeats it", kText}},
                     rows);

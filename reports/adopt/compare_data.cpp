@@ -67,6 +67,7 @@ void compare_kernel(Lines& found, const CertifiedKernel& then, const CertifiedKe
       differs(found, then.key, member, figure_text(then.*f), figure_text(now.*f));
   };
   figure("max_ulp", &CertifiedKernel::max_ulp);
+  figure("max_ulp_ordinary", &CertifiedKernel::max_ulp_ordinary);
   figure("max_bound_ratio", &CertifiedKernel::max_bound_ratio);
   figure("resolution", &CertifiedKernel::resolution);
   figure("resolution_sum", &CertifiedKernel::resolution_sum);

@@ -120,6 +120,9 @@ CertifiedKernel certified_kernel(const Variant& v, const ReportData& data) {
     if (k.where.empty() && r.rows_judged > 0) k.where = kWhereNames[static_cast<std::size_t>(r.where)];
     if (!was_judged(r)) continue;
     take_largest(k.max_ulp, r.max_ulp);
+    // As in the report: only the group `families` draws rows as they are in use.
+    if ((r.group.empty() || r.group == "families") && is_ordinary_family(r.family))
+      take_largest(k.max_ulp_ordinary, r.max_ulp);
     take_largest(k.max_bound_ratio, r.max_bound_ratio);
     if (has_resolution(r)) {
       take_largest(k.resolution, r.resolution);

@@ -140,8 +140,8 @@ TEST(Certificate, EveryBrokenTextIsOneLineThatNamesTheFile) {
     less[member] = nlohmann::json::object({{"another", "type"}});
     EXPECT_TRUE(refused(less.dump()).starts_with("c.json: ")) << member;
   }
-  j["version"] = 2;
-  EXPECT_EQ(refused(j.dump()), "c.json: is of version 2, and this program reads version 1");
+  j["version"] = 1;
+  EXPECT_EQ(refused(j.dump()), "c.json: is of version 1, and this program reads version 2");
 }
 
 TEST(Certificate, TheSampleHasTheWorstCasesAndIsTheSameForOneSeed) {

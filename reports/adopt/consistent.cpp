@@ -68,7 +68,7 @@ bool has_resolution(const CertifiedCase& c) {
 
 void check_cases(std::vector<std::string>& found, const Certificate& c, const CertifiedKernel& k) {
   std::int64_t passed = 0, failed = 0;
-  const CertifiedCase *ulp = nullptr, *ratio = nullptr, *resolution = nullptr;
+  const CertifiedCase *ulp = nullptr, *ordinary = nullptr, *ratio = nullptr, *resolution = nullptr;
   const auto take = [](const CertifiedCase*& largest, const CertifiedCase& one,
                        std::optional<double> CertifiedCase::*figure) {
     if (one.*figure && !std::isnan(*(one.*figure)) && (!largest || *(one.*figure) > *(largest->*figure)))
@@ -79,10 +79,18 @@ void check_cases(std::vector<std::string>& found, const Certificate& c, const Ce
     passed += one.status == name(Status::pass);
     failed += is_bad(one.status);
     take(ulp, one, &CertifiedCase::max_ulp);
+    if (one.status == name(Status::pass) && one.group == "families" && is_ordinary_family(one.family))
+      take(ordinary, one, &CertifiedCase::max_ulp);
     take(ratio, one, &CertifiedCase::max_bound_ratio);
     if (has_resolution(one)) take(resolution, one, &CertifiedCase::resolution);
   }
   if (ulp) no_smaller(found, k, "max_ulp", k.max_ulp, ulp->max_ulp, "its case " + ulp->reproduce);
+  if (ordinary)
+    no_smaller(found, k, "max_ulp_ordinary", k.max_ulp_ordinary, ordinary->max_ulp,
+               "its case " + ordinary->reproduce);
+  if (k.max_ulp_ordinary && (!k.max_ulp || *k.max_ulp_ordinary > *k.max_ulp))
+    found.push_back(fmt::format("{}: its max_ulp_ordinary is {}, and its max_ulp, of all rows, is {}", k.key,
+                                figure_text(k.max_ulp_ordinary), figure_text(k.max_ulp)));
   if (ratio)
     no_smaller(found, k, "max_bound_ratio", k.max_bound_ratio, ratio->max_bound_ratio,
                "its case " + ratio->reproduce);

@@ -37,6 +37,8 @@ TEST_F(Verify, AHeadlineMustAgreeWithTheRest) {
   ASSERT_EQ(adopt("safe_block/f32@host --only batch --only shapes").status, kPassed);
   const std::pair<const char*, Change> all[] = {
       {"its max_ulp is 0.25, and its case ", [](auto& j) { j["kernels"][0]["max_ulp"] = 0.25; }},
+      {"its max_ulp_ordinary is 1e+20, and its max_ulp, ",
+       [](auto& j) { j["kernels"][0]["max_ulp_ordinary"] = 1e20; }},
       {"its max_ulp is none, and its case ", [](auto& j) { j["kernels"][0]["max_ulp"] = nullptr; }},
       {"its max_bound_ratio is 0.01, and its case ",
        [](auto& j) { j["kernels"][0]["max_bound_ratio"] = 0.01; }},
