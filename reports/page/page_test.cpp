@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -43,8 +44,12 @@ TEST(Page, HasEverySectionAndPictures) {
       {"variants", "utilisation", "resolution", "special", "domain", "families", "worst", "oracle"});
   for (const std::string& variant : kVariants) {
     const std::string page = page_of(data, "kernels/" + variant + ".html");
-    has(page, {"accuracy", "size", "resolution", "behaviour", "special", "domain", "families", "accesses",
-               "speed", "worst"});
+    has(page,
+        {"accuracy", "size", "resolution", "behaviour", "special", "families", "accesses", "speed", "worst"});
+    const bool outside = std::any_of(data.records.begin(), data.records.end(), [&](const Record& r) {
+      return r.variant == variant && (r.status == Status::unsupported || r.rows_outside > 0);
+    });
+    EXPECT_EQ(occurrences(page, "<section id=\"domain\""), outside ? 1 : 0) << variant;
     // A top-k of the logits has no error, so it has no profile.
     if (variant != "topk_block") has(page, {"distance", "signed"});
   }
