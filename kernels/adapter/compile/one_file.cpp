@@ -2,7 +2,7 @@
 // Compiles a file for a device or for the host executor, and says why it does not compile.
 #include "kernels/adapter/compile/one_file.hpp"
 
-#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <set>
@@ -189,7 +189,7 @@ CompiledFile compile_for_device(const OneFile& file) {
   return finish(file, seen, build / (name + ".so"), std::move(words), version);
 }
 
-/// The flags that mean the same to a host compiler.
+/// Flags that mean the same to a host compiler.
 std::vector<std::string> host_flags(const std::vector<std::string>& flags) {
   std::vector<std::string> all;
   for (std::size_t i = 0; i < flags.size(); ++i) {
@@ -210,16 +210,16 @@ enum class Sanitize { none, threads };
 /// contents are to give the same bytes in another folder, from another folder and with another build folder.
 std::vector<std::string> without_paths(const std::set<fs::path>& texts, const fs::path& headers,
                                        const std::vector<fs::path>& made) {
-  std::vector<fs::path> folders = made;
-  folders.push_back(fs::current_path());  // the debug information names it
-  folders.push_back(headers);
-  for (const fs::path& text : texts) folders.push_back(text.parent_path());
-  // The compiler takes the last one that fits: so the innermost folder.
-  std::ranges::sort(folders, {}, [](const fs::path& p) { return std::pair(p.string().size(), p.string()); });
-  folders.erase(std::unique(folders.begin(), folders.end()), folders.end());
+  std::vector<fs::path> all = made;
+  std::error_code gone;
+  const char* const shells = std::getenv("PWD");  // the debug information names the current folder so
+  all.insert(all.end(), {headers, fs::current_path(gone), shells ? shells : ""});
+  for (const fs::path& text : texts) all.push_back(text.parent_path());
+  std::set<std::pair<std::size_t, fs::path>> folders;  // the compiler takes the last that fits: the innermost
+  for (const fs::path& folder : all) folders.emplace(folder.string().size(), folder);
   std::vector<std::string> flags;
-  for (const fs::path& folder : folders)
-    if (folder.has_relative_path())
+  for (const auto& [length, folder] : folders)
+    if (folder.has_relative_path())  // neither "/" nor ""
       flags.push_back("-ffile-prefix-map=" + folder.string() + "=" + (folder == headers ? "assay" : "."));
   return flags;
 }

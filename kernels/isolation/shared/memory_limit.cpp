@@ -13,8 +13,6 @@ namespace {
 
 /// The share of the memory that may be used.
 constexpr double kShare = 0.9;
-/// MiB that a kernel gets in any case, unless the machine has less.
-constexpr std::int64_t kLeast = 1024;
 /// Control groups without a limit say "max", or a number beyond every machine.
 constexpr std::int64_t kNoLimit = std::int64_t{1} << 40;
 
@@ -43,8 +41,7 @@ void look_at_groups(MachineMemory& m) {
     for (std::string at = line.substr(path + 1);; at.erase(at.rfind('/'))) {
       const std::string folder = root + (at == "/" ? "" : at);
       const std::int64_t limit = mib_in(folder + (of.empty() ? "/memory.max" : "/memory.limit_in_bytes"));
-      const std::int64_t used = mib_in(folder + (of.empty() ? "/memory.current" : "/memory.usage_in_bytes"));
-      if (limit > 0 && (m.limit == 0 || limit - used < m.limit - m.used)) m.limit = limit, m.used = used;
+      if (limit > 0 && (m.limit == 0 || limit < m.limit)) m.limit = limit;
       if (at.rfind('/') == at.npos || at.empty()) break;
     }
   }
@@ -55,24 +52,12 @@ void look_at_groups(MachineMemory& m) {
 MachineMemory machine_memory() {
   MachineMemory m;
   m.all = (static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE)) >> 20;
-  m.available = m.all;
-  std::ifstream in("/proc/meminfo");
-  for (std::string word; in >> word;)
-    if (std::int64_t kib = 0; word == "MemAvailable:" && in >> kib) {
-      m.available = kib >> 10;
-      break;
-    }
   look_at_groups(m);
   return m;
 }
 
 std::int64_t most_memory(const MachineMemory& m) {
-  std::int64_t all = m.all, free = std::min(m.all, m.available);
-  if (m.limit > 0) {
-    all = std::min(all, m.limit);
-    free = std::min(free, std::max<std::int64_t>(0, m.limit - m.used));
-  }
-  return std::min(share_of(all), std::max(share_of(free), kLeast));
+  return share_of(m.limit > 0 ? std::min(m.all, m.limit) : m.all);
 }
 
 std::int64_t most_memory() {

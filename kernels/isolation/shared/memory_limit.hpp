@@ -6,16 +6,15 @@
 
 namespace assay::isolation {
 
-/// In MiB. `limit` and `used` are those of the control group; without a limit, `limit` is 0.
+/// In MiB. `limit` is that of the control group; without one it is 0.
 struct MachineMemory {
-  std::int64_t all = 0, available = 0;
-  std::int64_t limit = 0, used = 0;
+  std::int64_t all = 0, limit = 0;
 };
-/// What the operating system says now.
+/// What the operating system says.
 MachineMemory machine_memory();
 
-/// MiB: nine tenths of what the machine, or the control group, has now. If that is very little, a kernel gets
-/// a fixed amount all the same, and the operating system has to find it.
+/// MiB: nine tenths of what the machine, or the control group, has. What others use of it now does not count:
+/// a kernel must not fail because a machine is busy.
 std::int64_t most_memory(const MachineMemory& m);
 /// MiB: $ASSAY_WORKER_MEMORY, or most_memory(machine_memory()).
 std::int64_t most_memory();

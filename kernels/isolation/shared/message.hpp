@@ -56,8 +56,13 @@ struct Text {
     std::memset(bytes + n, 0, N - n);
   }
   std::string get() const { return std::string(bytes, strnlen(bytes, N)); }
-  /// The same, fit for a terminal: what a kernel says may be any bytes.
-  std::string plain() const { return plain_text(get()); }
+  /// The same, fit for a terminal: what a kernel says may be any bytes. It is empty only if the text is: a
+  /// text of nothing that can be shown still says that something went wrong.
+  std::string plain() const {
+    std::string shown = plain_text(get());
+    return shown.find_first_not_of(' ') == shown.npos && bytes[0] ? "it said nothing that can be shown"
+                                                                  : shown;
+  }
 };
 
 /// What a worker says about a launch that went wrong. Empty text if nothing went wrong.

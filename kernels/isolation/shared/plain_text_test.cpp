@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "kernels/isolation/shared/message.hpp"
+
 namespace assay::isolation {
 namespace {
 
@@ -37,6 +39,16 @@ TEST(PlainText, OnlyUtf8IsLeft) {
   EXPECT_EQ(plain_text("\xe2\x82"), none + none) << "cut";
   EXPECT_EQ(plain_text("\xc0\xaf"), none + none) << "longer than needed";
   EXPECT_EQ(plain_text("\xed\xa0\x80"), none + none + none) << "half of a pair";
+}
+
+/// A fault in words that nobody can see is a fault all the same.
+TEST(PlainText, OfAFaultIsNeverEmpty) {
+  Text<64> fault;
+  EXPECT_EQ(fault.plain(), "");
+  for (const char* words : {"\x1b[0m", " ", "\x1b]0;\a"}) {
+    fault.set(words);
+    EXPECT_EQ(fault.plain(), "it said nothing that can be shown");
+  }
 }
 
 }  // namespace

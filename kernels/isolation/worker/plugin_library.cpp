@@ -170,7 +170,11 @@ Said PluginLibrary::said_of(std::int32_t status) const {
   const char* const word = fault_kind_ ? fault_kind_() : nullptr;
   // If the library gives no kind, it returned an error of its own.
   const auto kind = word ? parse_fault_kind(word) : FaultKind::returned_status;
-  return {words_of(status, why ? why : "", kind == FaultKind::threw), kind.value_or(FaultKind::other)};
+  // Only the adapter has numbers of its own: it gives kinds too.
+  std::string said =
+      word ? words_of(status, why ? why : "", kind == FaultKind::threw)
+           : "returned status " + std::to_string(status) + (why && *why ? ": " : "") + (why ? why : "");
+  return {std::move(said), kind.value_or(FaultKind::other)};
 }
 
 Said PluginLibrary::run(const Launch& request, int slot, const std::array<void*, kBuffers>& at, void* stream,
