@@ -32,6 +32,19 @@ nlohmann::json& step_of(nlohmann::json& j, const std::string& name) {
   throw std::runtime_error(name);
 }
 
+/// What a certificate must hold depends on the outputs: only those that add up to 1 have a sum to check.
+TEST_F(Verify, TakesAGenuineCertificateOfEveryKindOfOutput) {
+  for (const char* line :
+       {"lse_block/bf16@host --only shapes --only families", "log_softmax_absorb/bf16@host --only shapes",
+        "onepass_topk_log/bf16@host --only shapes", "onepass_topk/bf16@host --only shapes --only families",
+        "safe_block/f32@host --op normalizer --only shapes",
+        "safe_block/f32@host --only=shapes --quick=true"}) {
+    ASSERT_EQ(adopt(line).status, kPassed) << line;
+    const Outcome o = verify();
+    EXPECT_EQ(o.status, kPassed) << line << "\n" << o.out << o.err;
+  }
+}
+
 /// A figure that somebody makes better, or a count that he makes larger, contradicts what is left.
 TEST_F(Verify, AHeadlineMustAgreeWithTheRest) {
   ASSERT_EQ(adopt("safe_block/f32@host --only batch --only shapes").status, kPassed);
