@@ -65,10 +65,9 @@ void remove_old_contracts(const std::filesystem::path& folder) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) return;
   const nlohmann::json j = nlohmann::json::parse(read_file(file), nullptr, false);
-  const bool ours =
-      j.is_object() && !j.empty() && std::all_of(j.begin(), j.end(), [](const nlohmann::json& one) {
-        return one.is_object() && one.contains("within") && one.contains("axes");
-      });
+  const bool ours = j.is_object() && std::all_of(j.begin(), j.end(), [](const nlohmann::json& one) {
+                      return one.is_object() && one.contains("within") && one.contains("axes");
+                    });
   if (!ours) return;
   std::filesystem::remove(file, error);
   if (error) throw InputError(file.string() + ": cannot be removed: " + error.message());
