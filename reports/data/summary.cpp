@@ -58,13 +58,13 @@ const KeyTally* find(const std::vector<const KeyTally*>& keys, const std::string
 
 std::string counts_line(const Digest& d) {
   const Counts c = count(d);
-  std::string line =
-      fmt::format("{} planned, {} run, {} passed, {} failed, {} inconclusive", grouped(c.planned),
-                  grouped(c.executed), grouped(c.pass), grouped(c.fail), grouped(c.inconclusive));
+  std::string line = grouped(c.planned) + " planned";
+  if (c.executed < c.planned) line += fmt::format(", {} not run", grouped(c.planned - c.executed));
+  line += fmt::format(", {} passed, {} failed, {} inconclusive", grouped(c.pass), grouped(c.fail),
+                      grouped(c.inconclusive));
   if (c.crashed) line += fmt::format(", {} crashed", grouped(c.crashed));
   if (c.hung) line += fmt::format(", {} hung", grouped(c.hung));
-  line += fmt::format(", {} outside the domain or not expressible, {} keys not run", grouped(c.unsupported),
-                      grouped(c.not_run_keys));
+  line += fmt::format(", {} not judged, {} keys not run", grouped(c.unsupported), grouped(c.not_run_keys));
   return line;
 }
 

@@ -123,7 +123,7 @@ for (const cell of document.querySelectorAll("th, td")) {
 }
 
 /* A table that is wider than the paper is printed smaller. It is measured as it is printed: at the width of the page
-   (page.css: A4, lying, margins of 10 mm), by the rules for paper. */
+   (page.css: A4, landscape, margins of 10 mm), by the rules for paper. */
 const kPaper = 277 / 25.4 * 96;
 const forPaper = [...document.styleSheets].flatMap(s => [...s.cssRules]).filter(r => r.media && r.media.mediaText === "print");
 addEventListener("beforeprint", () => {

@@ -39,7 +39,7 @@ constexpr const char* kCutOnPaper = R"js((() => {
   if (document.documentElement.scrollWidth > innerWidth + 1) bad.push("the page is wider than the paper");
   return bad.join("; ");
 })())js";
-constexpr int kPaper = 1047;  // A4, lying, with margins of 10 mm
+constexpr int kPaper = 1047;  // A4, landscape, with margins of 10 mm
 
 TEST_F(EveryPage, OnPaperIsNotCutAtTheRight) {
   int smaller = 0;
