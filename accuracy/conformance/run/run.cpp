@@ -7,6 +7,7 @@
 #include "accuracy/conformance/run/conformance_run.hpp"
 #include "accuracy/conformance/run/runner.hpp"
 #include "accuracy/conformance/run/second_look.hpp"
+#include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/isolation/costly.hpp"
 #include "reference/error.hpp"
 #include "reference/nearest_word.hpp"
