@@ -14,6 +14,23 @@ namespace {
 
 using namespace probe;
 
+/// False if a sum over n logits leaves out terms, or nothing shows that it does not. In each row another
+/// block of logits is 0, and the exps of all others are 0. A block has so few ones that every format adds
+/// them exactly in any order, and that an output shows one that is missing.
+bool every_term_counts(const Variant& v, std::int64_t n) {
+  constexpr std::int64_t kBlock = 63;
+  constexpr double kLow = -1000;
+  const std::int64_t rows = (n + kBlock - 1) / kBlock;
+  Tensor logits(v.dtype, rows, n);
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t j = 0; j < n; ++j) logits.set(r, j, j / kBlock == r ? 0 : kLow);
+  const Output got = launch_on(v, logits, 1);
+  if (!got.fault.empty() || !got.skipped.empty()) return false;
+  for (std::int64_t r = 0; r < rows; ++r)
+    if (!(std::fabs(got.sum(r) - static_cast<double>(std::min(kBlock, n - r * kBlock))) < 0.5)) return false;
+  return true;
+}
+
 /// A sum of n ones: every partial sum is an integer, and exact in any order while it is at most 2^p.
 Observation accumulator(const Variant& v, const Terms& terms) {
   Observation o{.probe = "accumulator"};
@@ -21,6 +38,7 @@ Observation accumulator(const Variant& v, const Terms& terms) {
   constexpr Dtype kFormats[] = {Dtype::f32, Dtype::f16, Dtype::bf16};
   bool consistent[3] = {true, true, true};
   std::string first_off;
+  std::int64_t first_off_at = 0;
   double last = 0;
   bool stuck = false, shown_by_outputs = false;
   const std::int64_t exact_to = std::int64_t{1} << format(terms.arithmetic).precision;
@@ -58,7 +76,8 @@ Observation accumulator(const Variant& v, const Terms& terms) {
         if (first_off.empty()) {
           first_off = fmt::format("{:a} for {} equal logits", p, n);
           // The first odd number above 2^p is the first that a format of p bits does not hold.
-          if (const std::string narrow = narrower_than_claimed(n, p); !narrow.empty())
+          if (const std::string narrow = narrower_than_claimed(n, p);
+              !narrow.empty() && every_term_counts(v, n))
             o.trait = "sum " + narrow, first_off = fmt::format("1 / {} for {} equal logits", n - 1, n);
         }
         o.refute(
@@ -78,7 +97,7 @@ Observation accumulator(const Variant& v, const Terms& terms) {
       consistent[f] = consistent[f] && holds;
     }
     if (d != static_cast<double>(n) && first_off.empty())
-      first_off = fmt::format("d = {} for {} equal logits", d, n);
+      first_off = fmt::format("d = {} for {} equal logits", d, n), first_off_at = n;
     stuck = stuck || (d == last && std::isfinite(d));
     last = d;
     if (n > exact_to) continue;
@@ -94,6 +113,9 @@ Observation accumulator(const Variant& v, const Terms& terms) {
                               : "an output of " + first_off;
     return o;
   }
+  if (first_off_at > 0 && first_off_at <= 4099 && (consistent[1] || consistent[2]) &&
+      !every_term_counts(v, first_off_at))
+    o.trait = "sum without some of its terms";
   for (int f = 0; f < 3 && o.trait.empty(); ++f)
     if (consistent[f]) {
       o.trait = fmt::format("sum {}", name(kFormats[f]));

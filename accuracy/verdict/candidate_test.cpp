@@ -220,6 +220,7 @@ TEST(Candidate, StrangersAreProbedToo) {
   EXPECT_NE(serial.like.find("division ieee"), std::string::npos) << serial.like;
   const Behaviour half = behaviour_of(stranger(narrow_sum<to_f16>));
   EXPECT_GT(half.claim.failed, 0);
+  EXPECT_NE(half.like.find("sum f16"), std::string::npos) << half.like;
   for (const char* limits : {"max_V=40", "V_multiple=256", "finite=yes", "alignment=32; dense=yes"}) {
     const Behaviour b = behaviour_of(stranger(two_pass, limits));
     EXPECT_TRUE(b.fault.empty()) << b.fault;
@@ -229,6 +230,32 @@ TEST(Candidate, StrangersAreProbedToo) {
     const Behaviour b = behaviour_of(stranger(kernel));
     EXPECT_EQ(b.claim.failed, 0) << b.like << ": " << b.claim.detail;
   }
+}
+
+template <bool (*left_out)(std::int64_t i, std::int64_t V)>
+void without_terms(const float* x, float* p, std::int64_t V) {
+  const float m = max_of(x, V);
+  float d = 0;
+  for (std::int64_t i = 0; i < V; ++i) {
+    p[i] = std::exp(x[i] - m);
+    if (!left_out(i, V)) d += p[i];
+  }
+  for (std::int64_t i = 0; i < V; ++i) p[i] /= d;
+}
+bool tail_of_257(std::int64_t i, std::int64_t V) { return V % 256 == 1 && i > 0 && i + 1 == V; }
+bool beyond_2048(std::int64_t i, std::int64_t) { return i >= 2048; }
+
+/// A sum that drops a term of 257 or 2049 equal logits looks like one in bf16 or f16, and is none.
+TEST(Candidate, ASumWithoutATermIsNotANarrowSum) {
+  for (const RowKernel kernel : {without_terms<tail_of_257>, without_terms<beyond_2048>})
+    for (const Dtype t : {Dtype::f32, Dtype::f16}) {
+      const Behaviour b = behaviour_of(stranger(kernel, "", t, t));
+      EXPECT_EQ(b.like.find("sum f16"), std::string::npos) << name(t) << " " << b.like;
+      EXPECT_EQ(b.like.find("sum bf16"), std::string::npos) << name(t) << " " << b.like;
+      EXPECT_GT(b.claim.failed, 0) << b.like;
+    }
+  const Behaviour narrow = behaviour_of(stranger(narrow_sum<to_f16>, "", Dtype::f16, Dtype::f16));
+  EXPECT_NE(narrow.like.find("sum f16"), std::string::npos) << narrow.like;
 }
 
 }  // namespace

@@ -49,11 +49,12 @@ bad_nights() {
   # shellcheck disable=SC2016
   printf '#!/bin/sh\necho "$1" >>ran\ncase $1 in check) exit "$CHECK" ;; fuzz) exit "$FUZZ" ;; esac\n' >"$work/bad/assay"
   chmod +x "$work/bad/assay"
-  local check fuzz wanted
+  local check fuzz wanted rounds=0
   while read -r check fuzz wanted; do
     rm -f ran
-    PATH=$work/bad:$PATH CHECK=$check FUZZ=$fuzz run "$1" "$wanted"
+    PATH=$work/bad:$PATH CHECK=$check FUZZ=$fuzz run "$1" "$wanted" </dev/null
     [[ $(tr '\n' ' ' <ran) == "check fuzz " ]] || complain "$file: a check that ends with $check leaves out the search"
+    rounds=$((rounds + 1))
   done <<'END'
 1 0 1
 4 0 4
@@ -61,6 +62,7 @@ bad_nights() {
 4 1 1
 0 1 1
 END
+  [[ $rounds -eq 5 ]] || complain "$file: only $rounds of 5 bad nights were tried"
 }
 
 # has FILE PATTERN WHAT: the text of a recipe.

@@ -11,7 +11,7 @@ namespace {
 
 int number(const std::string& text, const std::string& of) {
   if (text.empty() || text.size() > 7 || text.find_first_not_of("0123456789") != std::string::npos)
-    throw InputError(of + ": '" + text + "' is not a whole number");
+    throw InputError(of + ": '" + text + "' is not a whole number of at most 7 digits");
   return std::atoi(text.c_str());
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reference/error.hpp"
+#include "reference/fields.hpp"
 #include "reference/fields_schema.hpp"
 #include "reference/json_text.hpp"
 #include "reports/adopt/certificate_fields.hpp"

@@ -72,6 +72,7 @@ void each_field(C& c, Visit& visit) {
   visit("inconclusive", c.inconclusive);
   visit("unsupported", c.unsupported);
   visit("not_run", c.not_run);
+  visit("too_coarse", c.too_coarse);
   visit("max_ulp", c.max_ulp);
   visit("max_ulp_ordinary", c.max_ulp_ordinary);
   visit("max_bound_ratio", c.max_bound_ratio);

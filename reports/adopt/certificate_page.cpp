@@ -7,6 +7,7 @@
 
 #include "reference/problem.hpp"
 #include "reports/data/html.hpp"
+#include "reports/data/summary.hpp"
 #include "reports/page/frame.hpp"
 
 namespace assay {
@@ -118,7 +119,8 @@ std::string contract_html(const Certificate& c) {
         fmt::format("<h3><code>{}</code></h3><p>{}</p>\n", escape(k.key),
                     k.within.empty()
                         ? "No limits were searched: it has declared its own, or only a part of the check ran."
-                    : k.verdict == "PASS"    ? "Right within: " + escape(k.within)
+                    : k.verdict == name(Verdict::pass) || k.verdict == name(Verdict::judged_in_part)
+                        ? "Right within: " + escape(k.within)
                     : k.verdict == "NOT RUN" ? "None: nothing was judged."
                                              : "None: it is not right. Tried within: " + escape(k.within));
     if (!k.undeclared.empty())
@@ -232,10 +234,13 @@ bool only_on_the_cpu(const Certificate& c) {
   return on_host;
 }
 
+bool in_part(const Certificate& c) { return c.verdict == name(Verdict::judged_in_part); }
+bool right(const Certificate& c) { return c.verdict == name(Verdict::pass) || in_part(c); }
+
 /// The contract, where there is one to speak of.
 std::string contract_words(const Certificate& c) {
   std::string words;
-  if (c.verdict == "PASS" && c.kernels.size() == 1 && !c.kernels[0].within.empty())
+  if (right(c) && c.kernels.size() == 1 && !c.kernels[0].within.empty())
     words = "Right within: " + c.kernels[0].within + ". ";
   return words;
 }
@@ -243,8 +248,14 @@ std::string contract_words(const Certificate& c) {
 /// What a reader must know before the verdict is used.
 std::string limits_of_the_verdict(const Certificate& c) {
   std::string words;
-  if (c.verdict != "PASS") return words;
-  if (only_on_the_cpu(c)) words = "It ran on the CPU: this is no adoption for a GPU. ";
+  if (!right(c)) return words;
+  for (const CertifiedKernel& k : c.kernels)
+    if (k.too_coarse > k.passed)
+      words += fmt::format(
+          "{}: {} of {} cases could not be judged, because the arithmetic that it claims lets "
+          "nearly any output pass. ",
+          k.key, grouped(k.too_coarse), grouped(k.planned));
+  if (only_on_the_cpu(c)) words += "It ran on the CPU: this is no adoption for a GPU. ";
   if (c.extent == "quick") words += "The check was quick. ";
   return words;
 }
@@ -261,6 +272,7 @@ std::string render_certificate_page(const Certificate& c) {
   page::Frame f;
   f.verdict = escape(badge_words(c));
   f.passed = c.verdict == "PASS";
+  f.partly = in_part(c);
   f.css = kStyle;
   f.subject = "certificate of " + escape(kernel_names(c));
   f.heading = "Certificate of " + escape(kernel_names(c));
@@ -281,11 +293,11 @@ std::string render_certificate_page(const Certificate& c) {
 }
 
 std::string badge_words(const Certificate& c) {
-  if (c.verdict != "PASS") return c.verdict;
+  if (!right(c)) return c.verdict;
   const char* const part = !c.only.empty()       ? ", a part of the check"
                            : c.extent == "quick" ? ", quick check"
                                                  : "";
-  return std::string("PASS") + (only_on_the_cpu(c) ? " on the CPU" : "") + part;
+  return c.verdict + (only_on_the_cpu(c) ? " on the CPU" : "") + part;
 }
 
 std::string render_badge(const Certificate& c) {
@@ -311,7 +323,7 @@ std::string badge_line(const Certificate& c, const std::string& folder) {
 std::string render_certificate_terminal(const Certificate& c) {
   const std::string words = badge_words(c);
   std::string out = fmt::format("{}{} {}\n", words, words == c.verdict ? "" : ":", kernel_names(c));
-  if (c.verdict == "PASS")
+  if (right(c))
     for (const CertifiedKernel& k : c.kernels) {
       if (!k.within.empty()) out += fmt::format("  {} within: {}\n", k.key, k.within);
       if (!k.undeclared.empty()) out += fmt::format("  adopt with: --declare '{}'\n", k.undeclared);

@@ -62,6 +62,7 @@ void compare_kernel(Lines& found, const CertifiedKernel& then, const CertifiedKe
   count("inconclusive", &CertifiedKernel::inconclusive);
   count("unsupported", &CertifiedKernel::unsupported);
   count("not_run", &CertifiedKernel::not_run);
+  count("too_coarse", &CertifiedKernel::too_coarse);
   const auto figure = [&](const char* member, std::optional<double> CertifiedKernel::*f) {
     if (!same_figure(then.*f, now.*f))
       differs(found, then.key, member, figure_text(then.*f), figure_text(now.*f));

@@ -70,13 +70,6 @@ std::optional<double> resolution_of_check(Check check, const CertifiedKernel& k)
   return {};
 }
 
-std::string verdict_of_kernel(const CertifiedKernel& k) {
-  return name(k.failed > 0         ? Verdict::fail
-              : k.inconclusive > 0 ? Verdict::inconclusive
-              : k.passed > 0       ? Verdict::pass
-                                   : Verdict::not_run);
-}
-
 /// The indices of the `most` records with the largest figure.
 std::vector<std::size_t> largest_of(const std::vector<const Record*>& records,
                                     std::optional<double> Record::*figure, std::size_t most) {
@@ -101,6 +94,14 @@ const char* counted_by(const std::string& step) {
 
 }  // namespace
 
+std::string verdict_of_kernel(const CertifiedKernel& k) {
+  return name(k.failed > 0              ? Verdict::fail
+              : k.inconclusive > 0      ? Verdict::inconclusive
+              : k.passed < 1            ? Verdict::not_run
+              : k.too_coarse > k.passed ? Verdict::judged_in_part
+                                        : Verdict::pass);
+}
+
 CertifiedKernel certified_kernel(const Variant& v, const ReportData& data) {
   CertifiedKernel k;
   k.key = v.key();
@@ -116,13 +117,16 @@ CertifiedKernel certified_kernel(const Variant& v, const ReportData& data) {
     k.failed += is_bad(r.status);
     k.inconclusive += r.status == Status::inconclusive;
     k.unsupported += r.status == Status::unsupported;
+    k.too_coarse += too_coarse(r);
     k.not_run += r.status == Status::not_run;
     if (k.where.empty() && r.rows_judged > 0) k.where = kWhereNames[static_cast<std::size_t>(r.where)];
-    if (!was_judged(r)) continue;
+    if (!was_judged(r) && !too_coarse(r)) continue;
+    // If arithmetic is too coarse for a verdict, its errors are known nevertheless.
     take_largest(k.max_ulp, r.max_ulp);
     // As in the report: only the group `families` draws rows as they are in use.
     if ((r.group.empty() || r.group == "families") && is_ordinary_family(r.family))
       take_largest(k.max_ulp_ordinary, r.max_ulp);
+    if (!was_judged(r)) continue;
     take_largest(k.max_bound_ratio, r.max_bound_ratio);
     if (has_resolution(r)) {
       take_largest(k.resolution, r.resolution);
@@ -193,10 +197,10 @@ CertifiedStep check_step(const ReportData& data, std::uint64_t seed) {
   s.seed = seed;
   s.seconds = data.seconds;
   const Verdict verdict = verdict_of(data);
-  s.state = verdict == Verdict::pass           ? StepState::passed
-            : verdict == Verdict::fail         ? StepState::failed
-            : verdict == Verdict::inconclusive ? StepState::undecided
-                                               : StepState::not_run;
+  s.state = verdict == Verdict::pass || verdict == Verdict::judged_in_part ? StepState::passed
+            : verdict == Verdict::fail                                     ? StepState::failed
+            : verdict == Verdict::inconclusive                             ? StepState::undecided
+                                                                           : StepState::not_run;
   s.words = fmt::format("{}: {}", name(verdict), verdict_reason(data));
   for (const Record& r : data.records)
     if (is_bad(r.status) || (s.command.empty() && r.status == Status::inconclusive)) {
@@ -224,6 +228,11 @@ std::vector<std::string> open_lines(const Certificate& c, const std::vector<std:
     if (k.on_host && k.passed > 0) open.push_back(k.key + ": ran on the CPU, so nothing is shown for a GPU");
     if (k.not_run > 0)
       open.push_back(fmt::format("{}: {} cases of the check did not run", k.key, grouped(k.not_run)));
+    if (k.too_coarse > 0)
+      open.push_back(fmt::format(
+          "{}: {} of {} cases of the check were not judged: the arithmetic that it claims is so coarse that "
+          "nearly any output would pass",
+          k.key, grouped(k.too_coarse), grouped(k.planned)));
     if (!k.undeclared.empty())
       open.push_back(fmt::format("{}: nothing outside the limits that were found and nobody declared: {}",
                                  k.key, k.undeclared));
@@ -282,8 +291,11 @@ void conclude(Certificate& c, bool accept_limits) {
   const auto check =
       std::find_if(c.steps.begin(), c.steps.end(), [](const CertifiedStep& s) { return s.name == "check"; });
   std::int64_t passed = 0;
-  bool limited = false;
-  for (const CertifiedKernel& k : c.kernels) passed += k.passed, limited = limited || !k.undeclared.empty();
+  bool limited = false, in_part = false;
+  for (const CertifiedKernel& k : c.kernels) {
+    passed += k.passed, limited = limited || !k.undeclared.empty();
+    in_part = in_part || verdict_of_kernel(k) == name(Verdict::judged_in_part);
+  }
   for (const CertifiedStep& s : c.steps)
     if (s.state == StepState::not_run) c.not_proved.push_back(missing_without(s));
   c.not_proved.emplace_back("other inputs than those that ran: a verdict is no proof for all inputs");
@@ -305,12 +317,16 @@ void conclude(Certificate& c, bool accept_limits) {
   if (const auto open = find(StepState::undecided); open != c.steps.end())
     return end("INCONCLUSIVE", 1, open->name + ": " + open->words);
   if (check->executed < 1 || passed < 1) return end("NOT RUN", 3, "no case was judged");
+  if (c.cases.empty())
+    return end(name(Verdict::not_judged), 3,
+               "no case can be replayed, so nobody could verify it: run more groups of the check");
   std::string words;
   for (const CertifiedStep& s : c.steps)
     if (s.state == StepState::passed)
       words += fmt::format("{}{} ({} {})", words.empty() ? "" : ", ", s.name, grouped(s.executed),
                            counted_by(s.name));
-  end("PASS", limited && !accept_limits ? 4 : 0, words);
+  end(name(in_part ? Verdict::judged_in_part : Verdict::pass), (limited || in_part) && !accept_limits ? 4 : 0,
+      words);
 }
 
 }  // namespace assay

@@ -124,12 +124,13 @@ void check_kernel(std::vector<std::string>& found, const Certificate& c, const C
   if (sum != k.planned)
     found.push_back(fmt::format("{}: {} cases were planned, and its counts add up to {}", k.key,
                                 grouped(k.planned), grouped(sum)));
-  for (const std::int64_t n : {k.planned, k.passed, k.failed, k.inconclusive, k.unsupported, k.not_run})
+  if (k.too_coarse > k.unsupported)
+    found.push_back(fmt::format("{}: {} cases are too coarse to judge, and {} were not judged", k.key,
+                                grouped(k.too_coarse), grouped(k.unsupported)));
+  for (const std::int64_t n :
+       {k.planned, k.passed, k.failed, k.inconclusive, k.unsupported, k.not_run, k.too_coarse})
     if (n < 0) found.push_back(fmt::format("{}: a count is {}", k.key, n));
-  const std::string verdict = name(k.failed > 0         ? Verdict::fail
-                                   : k.inconclusive > 0 ? Verdict::inconclusive
-                                   : k.passed > 0       ? Verdict::pass
-                                                        : Verdict::not_run);
+  const std::string verdict = verdict_of_kernel(k);
   if (k.verdict != verdict)
     found.push_back(fmt::format("{}: its verdict is {}, and its counts make {}", k.key, k.verdict, verdict));
   check_cases(found, c, k);

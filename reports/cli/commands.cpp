@@ -7,12 +7,16 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
+#include <new>
 #include <string>
 #include <system_error>
 #include <vector>
 
 #include "kernels/adapter/compile/announce.hpp"
+#include "kernels/isolation/shared/plain_text.hpp"
 #include "reference/environment_error.hpp"
+#include "reference/error.hpp"
 #include "reference/json_text.hpp"
 #include "reference/nearest_word.hpp"
 #include "reports/build_info.hpp"
@@ -98,7 +102,28 @@ std::string shortened(std::string text, int argc, const char* const* argv) {
     for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + shown.size()))
       text.replace(at, word.size(), shown);
   }
-  return text;
+  return isolation::plain_text(text);
+}
+
+/// An empty value is mostly a variable of a script that is not set: it must not mean "as if not given".
+void refuse_empty_values(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) refuse_empty_values(*command);
+  for (CLI::Option* option : app.get_options()) {
+    const std::string name = option->get_name();
+    // Flags for a compiler and arguments of a launcher may well be none.
+    if (option->get_expected_max() == 0 || name == "--nvcc-flags" || name == "--arg") continue;
+    option->check(CLI::Validator(
+        [name](std::string& word) {
+          if (word.empty()) throw InputError(name + " '': must not be empty");
+          return std::string();
+        },
+        ""));
+  }
+}
+
+/// "ro/records.jsonl: Permission denied"
+std::string words_of(const std::filesystem::filesystem_error& e) {
+  return (e.path1().empty() ? "" : e.path1().string() + ": ") + e.code().message();
 }
 
 }  // namespace
@@ -107,6 +132,7 @@ int run_assay(int argc, const char* const* argv) {
   CLI::App app;
   int status = kPassed;
   add_commands(app, status);
+  refuse_empty_values(app);
   // A file that may grow no further is an error of its write, and no reason to die.
   std::signal(SIGXFSZ, SIG_IGN);
   announce_compilation([line = CompilationLine(), shown = redraws_lines()](const std::string& what) mutable {
@@ -137,8 +163,14 @@ int run_assay(int argc, const char* const* argv) {
   } catch (const nlohmann::json::exception& e) {
     std::fprintf(stderr, "assay: a file holds what cannot be read: %s\n", plain_words(e).c_str());
     return kBadCall;
+  } catch (const std::filesystem::filesystem_error& e) {
+    std::fprintf(stderr, "assay: %s\n", shortened(words_of(e), argc, argv).c_str());
+    return e.code() == std::errc::permission_denied ? kBadCall : kEnvironment;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "assay: this machine cannot do that: it has not enough memory\n");
+    return kEnvironment;
   } catch (const std::exception& e) {
-    // The machine could not provide memory or threads.
+    // The machine could not provide threads.
     std::fprintf(stderr, "assay: this machine cannot do that: %s\n", e.what());
     return kEnvironment;
   }

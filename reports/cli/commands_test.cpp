@@ -224,6 +224,39 @@ TEST(Options, EveryVerbWithAnEmptyOutSaysSo) {
   EXPECT_GE(met, 11);
 }
 
+/// `--junit "$UNSET"` must not mean "no --junit".
+TEST(Options, AnEmptyValueIsNotTakenForNone) {
+  for (const char* option : {"--require", "--shard", "--junit", "--family", "--op", "--setup", "--declare"})
+    EXPECT_EQ(refused({"check", "safe_block/f32@host", option, ""}),
+              std::string("assay: ") + option + " '': must not be empty\n");
+  for (const char* option : {"--logits", "--compare", "--functions", "--oracle-speed"})
+    EXPECT_EQ(refused({"report", option, ""}), std::string("assay: ") + option + " '': must not be empty\n");
+  for (const char* option : {"--time", "--corpus"})
+    EXPECT_EQ(refused({"fuzz", "safe_block/f32@host", option, ""}),
+              std::string("assay: ") + option + " '': must not be empty\n");
+}
+
+TEST(Options, WhatIsForAFileIsRefusedForAKey) {
+  for (const char* option : {"--entry", "--arg", "--types", "--nvcc-flags", "--python"})
+    for (const char* verb : {"check", "fuzz"})
+      EXPECT_EQ(refused({verb, "safe_block/f32@host", option, "x"}),
+                std::string("assay: ") + option + ": is for a file, and safe_block/f32@host is a key\n");
+}
+
+TEST(Options, MaxUlpIsAFiniteNumber) {
+  for (const char* bad : {"-1", "abc", "1e400", "nan", "inf", "1 "})
+    EXPECT_NE(
+        refused({"check", "safe_block/f32@host", "--max-ulp", bad}).find(": must be a finite number of 0"),
+        std::string::npos)
+        << bad;
+}
+
+TEST(Options, BytesThatAreNoTextDoNotReachATerminal) {
+  const std::string said = refused({"check", "safe_block/f32@host", "--rows", "\xff\xfe\x1b[2J"});
+  EXPECT_EQ(said.find('\xff'), said.npos) << said;
+  EXPECT_EQ(said.find('\x1b'), said.npos) << said;
+}
+
 TEST(Options, WhatIsRequiredIsCudaOrHostEverywhere) {
   for (const auto& [verb, help] : every_help()) {
     if (help.find("\n  --require ") == help.npos) continue;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -83,8 +82,6 @@ int run_grade_command(GradeArguments& o) {
         fmt::format("--k: --op {} needs its threshold in millionths, 1 to 1000000", name(o.grade.op)));
   if (!keeps_a_set(o.grade.op) && o.grade.k != 0)
     throw InputError("--k: the files say the k of top-k; it is the threshold of --op min_p and --op top_p");
-  if (o.grade.max_ulp && !std::isfinite(*o.grade.max_ulp))
-    throw InputError("--max-ulp: must be a finite number");
   if (o.folder.empty() == o.logits.empty())
     throw InputError(
         "assay grade: needs either a folder of assay inputs, or --logits and --probs (assay "
@@ -133,9 +130,8 @@ void add_grade_command(CLI::App& app, int& status) {
                 "dtype of the logits, or of logits:outputs as f32:bf16; bf16 is read from arrays of uint16, "
                 "int16 or V2");
   c->add_option("--declare", o->grade.declaration, "what the author promises: \"exp=fast; height=V/256+13\"");
-  c->add_option("--max-ulp", o->grade.max_ulp,
-                "the author's own promise: every element is within so many ulp of the exact value")
-      ->check(unsaid(CLI::NonNegativeNumber));
+  add_max_ulp(*c, o->grade.max_ulp,
+              "the author's own promise: every element is within so many ulp of the exact value");
   c->add_option("--name", o->grade.name, "name of the outputs in records and page")->capture_default_str();
   add_answer_options(*c, o->answer);
   add_threads(*c, o->grade.threads);

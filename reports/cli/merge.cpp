@@ -13,6 +13,7 @@
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
+#include "reports/data/summary.hpp"
 #include "reports/out/out_folder.hpp"
 #include "reports/page/folder/links.hpp"
 #include "reports/page/folder/write_report.hpp"
@@ -41,6 +42,7 @@ int weight(int status) {
 /// The verdict on the records, or what the parts themselves ended with where every record passed.
 int merged_status(const Merged& m) {
   if (m.failed > 0) return kFailed;
+  if (!m.half_run.empty()) return kEnvironment;
   if (m.passed == 0 && m.verb != "fuzz") return kEnvironment;
   return *std::max_element(m.statuses.begin(), m.statuses.end(),
                            [](int a, int b) { return weight(a) < weight(b); });
@@ -103,8 +105,12 @@ int run_merge_command(const MergeArguments& o) {
     return answer.give(document_of(missing), {}, {});
   }
   const int status = merged_status(m);
+  bool in_part = false;
   if (std::find(m.files.begin(), m.files.end(), kAboutFile) != m.files.end()) {
-    write_pages(out.path(), RecordedRun(out.path(), out / "records.jsonl").digest());
+    const RecordedRun run(out.path(), out / "records.jsonl");
+    const Digest& whole = run.digest();
+    in_part = verdict_of(whole) == Verdict::judged_in_part;
+    write_pages(out.path(), whole);
     fmt::print("page: {}\n", std::filesystem::absolute(out / "index.html").string());
   }
   if (m.verb == "selftest") {
@@ -114,18 +120,23 @@ int run_merge_command(const MergeArguments& o) {
   }
   if (m.verb == "sweep") fmt::print("page: {}\n", write_sweep_page(out.path()).string());
   VerdictDocument d = document_of(m,
-                                  is_right(status)    ? "PASS"
-                                  : status == kFailed ? "FAIL"
-                                  : m.passed == 0     ? "NOTHING JUDGED"
-                                                      : "INCOMPLETE",
+                                  is_right(status) && in_part ? name(Verdict::judged_in_part)
+                                  : is_right(status)          ? "PASS"
+                                  : status == kFailed         ? "FAIL"
+                                  : m.passed == 0             ? "NOTHING JUDGED"
+                                                              : "INCOMPLETE",
                                   status);
-  const bool limited = status == kUndeclaredLimits;
+  const bool limited = status == kUndeclaredLimits && !in_part;
   fmt::print("{}{}: {}\n", d.verdict, limited ? " within limits that nobody declared" : "", d.reason);
   if (limited) d.reason += ": right within limits that nobody declared; contract.json has them";
+  if (in_part) d.reason += ": most cases of a kernel were too coarse to be judged; summary.md counts them";
+  if (!m.half_run.empty())
+    d.reason += fmt::format("; {} kernels ran only where there was a machine for them", m.half_run.size());
   if (!m.first.empty()) fmt::print("the first: {}\n", m.first);
   for (std::size_t i = 0; i < m.statuses.size(); ++i)
     if (m.statuses[i] > kFailed && !is_right(m.statuses[i]))
       fmt::print("shard {}/{} ended with status {}\n", i, m.statuses.size(), m.statuses[i]);
+  for (const std::string& what : m.half_run) fmt::print("{}\n", what);
   for (const std::string& name : m.files) fmt::print("{}\n", (out / name).string());
   return answer.give(d, out.path(), m.files);
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 
 #include "accuracy/verdict/behaves_like.hpp"
@@ -83,6 +84,21 @@ CLI::Option* add_timeout(CLI::App& command, double& seconds, const std::string& 
             if (read.ec != std::errc() || read.ptr != end || !(value >= least && value <= kMost))
               throw InputError(fmt::format("--timeout {}: must be a number of seconds from {} to {:.0f}",
                                            shown(word), least, kMost));
+            return std::string();
+          },
+          ""));
+}
+
+CLI::Option* add_max_ulp(CLI::App& command, std::optional<double>& ulp, const std::string& what) {
+  return command.add_option("--max-ulp", ulp, what)
+      ->check(CLI::Validator(
+          [](std::string& word) {
+            double value = 0;
+            const char* const end = word.data() + word.size();
+            const auto read = std::from_chars(word.data(), end, value);
+            if (read.ec != std::errc() || read.ptr != end || !std::isfinite(value) || !(value >= 0))
+              throw InputError(
+                  fmt::format("--max-ulp {}: must be a finite number of 0 or more", shown(word)));
             return std::string();
           },
           ""));

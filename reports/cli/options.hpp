@@ -70,6 +70,9 @@ CLI::Option* add_threads(CLI::App& command, int& threads,
 /// --timeout: seconds, from `least` to 100000.
 CLI::Option* add_timeout(CLI::App& command, double& seconds, const std::string& what, double least = 0.001);
 
+/// --max-ulp: a finite number of 0 or more.
+CLI::Option* add_max_ulp(CLI::App& command, std::optional<double>& ulp, const std::string& what);
+
 /// --out, a folder or a file; must not be empty.
 CLI::Option* add_out(CLI::App& command, std::string& out, const std::string& what);
 

@@ -56,6 +56,25 @@ std::string lines_for_the_head(const Plan& plan, const std::vector<Record>& reco
   return lines.empty() ? "" : fmt::format("for the head of {}:\n{}", v.file, lines);
 }
 
+int status_of_report(const ReportData& data) {
+  switch (verdict_of(data)) {
+    case Verdict::pass:
+    case Verdict::judged_in_part:
+      return kPassed;
+    case Verdict::fail:
+    case Verdict::inconclusive:
+      return kFailed;
+    case Verdict::incomplete:
+    case Verdict::not_run:
+    case Verdict::not_judged:
+      break;
+  }
+  // Of one part of a run it is enough that nothing failed: merge asks whether anything passed. A machine on
+  // which no kernel of the run can be launched is of no use to it.
+  const bool useless = std::ranges::none_of(data.keys, [](const KeyInfo& k) { return k.not_run.empty(); });
+  return data.part.empty() || useless ? kEnvironment : kPassed;
+}
+
 int run_report_command(ReportArguments& o) {
   VerdictOutput answer(o.answer);
   choose_machine(o.require, o.device);
@@ -107,12 +126,7 @@ int run_report_command(ReportArguments& o) {
   std::int64_t failed = 0;
   for (const OracleSpeedRow& row : data.oracle.rows) failed += row.failed;
   const bool declared = narrowed || !data.functions || functions_passed(*data.functions);
-  // Of one part of a run it is enough that nothing failed: merge asks whether anything passed.
-  const Counts counts = count(Digest(data, Digest::Depth::counts));
-  const bool nothing_failed = counts.executed >= counts.planned &&
-                              counts.fail + counts.inconclusive + counts.crashed + counts.hung == 0;
-  const bool passed = shard.count > 1 ? nothing_failed : report_passed(data);
-  const int status = passed && failed == 0 && declared ? kPassed : kFailed;
+  const int status = failed == 0 && declared ? status_of_report(data) : kFailed;
 
   std::vector<std::pair<std::string, FileContent>> more = {
       {"records.jsonl", lines_of(data.records, data.environment)}};

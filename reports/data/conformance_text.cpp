@@ -19,6 +19,7 @@ constexpr std::size_t kMostFindings = 12;
 
 std::string counts_of(const std::vector<Record>& records) {
   GroupTally all;
+  const auto coarse = std::count_if(records.begin(), records.end(), too_coarse);
   for (const GroupTally& g : tally_groups(records)) {
     all.pass += g.pass, all.fail += g.fail, all.inconclusive += g.inconclusive;
     all.unsupported += g.unsupported, all.not_run += g.not_run, all.crashed += g.crashed, all.hung += g.hung;
@@ -26,7 +27,8 @@ std::string counts_of(const std::vector<Record>& records) {
   std::string s =
       fmt::format("{} cases: {} passed, {} failed, {} inconclusive, {} outside the domain or not expressible",
                   grouped(static_cast<std::int64_t>(records.size())), grouped(all.pass), grouped(all.fail),
-                  grouped(all.inconclusive), grouped(all.unsupported));
+                  grouped(all.inconclusive), grouped(all.unsupported - coarse));
+  if (coarse > 0) s += fmt::format(", {} too coarse to judge", grouped(coarse));
   if (all.crashed) s += fmt::format(", {} crashed", grouped(all.crashed));
   if (all.hung) s += fmt::format(", {} hung", grouped(all.hung));
   if (all.not_run) s += fmt::format(", {} not run", grouped(all.not_run));
@@ -100,17 +102,18 @@ std::string wanting(const std::vector<Record>& records) {
 std::string head_of(Verdict verdict, const std::string& key, const conformance::Contract* contract,
                     const std::string& quick) {
   const bool found = contract && !contract->found.empty();
-  if (verdict != Verdict::pass || !found) {
+  const bool right = verdict == Verdict::pass || verdict == Verdict::judged_in_part;
+  if (!right || !found) {
     std::string out = fmt::format("{} {}{}\n", name(verdict), key, quick);
     if (!contract) return out;
-    if (verdict == Verdict::pass) out += "  within: " + contract->within() + "\n";
+    if (right) out += "  within: " + contract->within() + "\n";
     if (found)
       out += fmt::format("  tried within: {} (nobody declared these limits; the findings are inside them)\n",
                          contract->within());
     if (!contract->outside.empty()) out += fmt::format("  outside: {}\n", fmt::join(contract->outside, "; "));
     return out;
   }
-  return fmt::format("PASS within: {}\n  outside: {}\n  adopt with: --declare '{}'\n  {}{}\n",
+  return fmt::format("{} within: {}\n  outside: {}\n  adopt with: --declare '{}'\n  {}{}\n", name(verdict),
                      contract->within(), fmt::join(contract->outside, "; "), contract->found, key, quick);
 }
 
@@ -118,10 +121,11 @@ std::string verdict_text(const std::string& key, const std::vector<Record>& reco
                          const std::string& unsandboxed, const conformance::Contract* contract) {
   const ReportData one = run_of(records);
   const Verdict verdict = verdict_of(one);
-  const bool pass = verdict == Verdict::pass;
+  const bool pass = verdict == Verdict::pass || verdict == Verdict::judged_in_part;
   std::string out =
       head_of(verdict, key, contract, pass && quick ? "; quick: " + lengths_tried(records) : "");
-  if (verdict == Verdict::not_judged) out += "  " + verdict_reason(one) + "\n";
+  if (verdict == Verdict::not_judged || verdict == Verdict::judged_in_part)
+    out += "  " + verdict_reason(one) + "\n";
   if (!unsandboxed.empty()) out += "  not sandboxed: " + unsandboxed + "\n";
   out += counts_of(records) + wanting(records);
   if (const std::string line = resolution_line(records); pass && !line.empty()) out += line + "\n";

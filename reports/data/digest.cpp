@@ -175,9 +175,22 @@ std::string resolution_line(const std::vector<const KeyTally*>& keys) {
 }
 
 bool only_launched(const Digest& d) {
-  std::int64_t passed = 0, launched = 0;
-  for (const KeyTally& k : d.keys()) passed += k.passed(), launched += k.launches_passed;
-  return passed > 0 && passed == launched;
+  std::int64_t passed = 0;
+  for (const KeyTally& k : d.keys()) {
+    if (!k.only_came_back()) return false;
+    passed += k.passed();
+  }
+  return passed > 0;
+}
+
+std::string half_run(const Digest& d) {
+  for (const KeyTally& k : d.keys())
+    if (!k.info.not_run.empty() && k.ran()) return k.info.key;
+  return {};
+}
+
+bool judged_in_part(const Digest& d) {
+  return std::any_of(d.keys().begin(), d.keys().end(), [](const KeyTally& k) { return k.barely_judged(); });
 }
 
 std::vector<std::string> backends(const std::vector<const KeyTally*>& keys) {
@@ -210,16 +223,30 @@ std::string verdict_reason(const Digest& d) {
     return fmt::format("of {} planned cases {}, and {} did not run", grouped(c.planned),
                        fmt::join(parts, ", "), grouped(lost));
   }
+  if (const std::string key = half_run(d); parts.empty() && !key.empty())
+    return fmt::format("{} could not run on the machine of one part, so cases of it are lacking", key);
   if (parts.empty() && c.pass == 0)
     return "no case could be judged: all lie outside a domain or are not expressible";
-  if (parts.empty() && only_launched(d)) return "launches came back, and no output was judged";
+  if (parts.empty() && only_launched(d)) {
+    std::int64_t coarse = 0;
+    for (const KeyTally& k : d.keys()) coarse += k.coarse;
+    return "launches came back, and no output was judged" +
+           (coarse > 0 ? fmt::format(": {} cases are too coarse to judge", grouped(coarse)) : "");
+  }
   if (parts.empty() && c.unsupported > 0) {
+    std::int64_t others = 0;
     for (const Reason& r : unsupported_reasons(d))
-      part(r.count, r.word == "domain"   ? "outside a declared domain"
-                    : r.word == "coarse" ? "too coarse to judge"
-                                         : r.word.c_str());
-    return fmt::format("all {} judged cases passed; {} were not judged ({})", grouped(c.pass),
-                       grouped(c.unsupported), fmt::join(parts, ", "));
+      if (r.word == "coarse")
+        part(r.count, "too coarse to judge");
+      else if (r.word == "domain")
+        part(r.count, "outside a declared domain");
+      else
+        others += r.count;
+    part(others, "for other reasons");
+    return fmt::format("{} passed; {} not judged ({})",
+                       c.pass == 1 ? "the only judged case" : "all " + grouped(c.pass) + " judged cases",
+                       c.unsupported == 1 ? "1 was" : grouped(c.unsupported) + " were",
+                       fmt::join(parts, ", "));
   }
   if (parts.empty()) return "all planned cases ran and passed";
   return fmt::format("of {} planned cases {}", grouped(c.planned), fmt::join(parts, ", "));

@@ -66,8 +66,12 @@ std::vector<Reason> not_run_reasons(const Digest& d);
 std::vector<const KeyTally*> pointers(const Digest& d);
 std::string resolution_line(const std::vector<const KeyTally*>& keys);
 
-/// True if every pass is of the group `launches`: launches came back, and no output was judged.
+/// True if launches came back, and no output was judged: KeyTally::only_came_back() of every key.
 bool only_launched(const Digest& d);
+/// A key that could not run on the machine of one part of the run, and ran in another; "" if there is none.
+std::string half_run(const Digest& d);
+/// True if most cases of a key were too coarse to be judged: KeyTally::barely_judged().
+bool judged_in_part(const Digest& d);
 
 /// The values that occur in the keys, in the usual order: cuda before host; f16, bf16, f32, f64.
 std::vector<std::string> backends(const std::vector<const KeyTally*>& keys);

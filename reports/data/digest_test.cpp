@@ -112,13 +112,13 @@ TEST(Digest, TooCoarseIsNoPassAndNotOutside) {
   }
   data.planned = data.executed = 3;
   const Digest coarse(data);
-  EXPECT_EQ(verdict_reason(coarse), "all 1 judged cases passed; 2 were not judged (2 too coarse to judge)");
+  EXPECT_EQ(verdict_reason(coarse), "the only judged case passed; 2 were not judged (2 too coarse to judge)");
   EXPECT_EQ(coarse.keys()[0].coarse, 2);
   EXPECT_TRUE(coarse.keys()[0].barely_judged());
   data.records[1].reason = data.records[2].reason = "domain: V above 1";
   const Digest outside(data);
   EXPECT_FALSE(outside.keys()[0].barely_judged());
-  EXPECT_EQ(verdict_reason(outside), "all 1 judged cases passed; 2 were not judged (2 outside a declared domain)");
+  EXPECT_EQ(verdict_reason(outside), "the only judged case passed; 2 were not judged (2 outside a declared domain)");
 }
 
 TEST(Digest, ResolutionNamesWhatItLeavesOut) {

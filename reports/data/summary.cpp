@@ -135,14 +135,20 @@ bool report_passed(const Digest& d) {
 }
 
 Verdict verdict_of(const Digest& d) {
-  if (report_passed(d)) return only_launched(d) ? Verdict::not_judged : Verdict::pass;
   const Counts c = count(d);
   if (c.fail + c.crashed + c.hung > 0) return Verdict::fail;
   if (c.inconclusive > 0) return Verdict::inconclusive;
+  const bool part = !d.about().part.empty();
+  if (c.executed < c.planned) {
+    if (!d.is_check() || c.not_run == 0) return Verdict::fail;
+    return c.executed == 0 ? Verdict::not_run : Verdict::incomplete;
+  }
+  if (c.executed == 0 && c.not_run_keys > 0) return Verdict::not_run;
+  if (!half_run(d).empty()) return Verdict::incomplete;
   // There may be more parts than cases: merge asks whether anything was judged.
-  if (!d.about().part.empty() && !d.is_check() && c.executed >= c.planned) return Verdict::not_judged;
-  if (!d.is_check() || c.not_run == 0) return Verdict::fail;
-  return c.executed == 0 ? Verdict::not_run : Verdict::incomplete;
+  if (c.pass == 0) return part || c.unsupported > 0 ? Verdict::not_judged : Verdict::fail;
+  if (only_launched(d)) return Verdict::not_judged;
+  return d.is_check() && judged_in_part(d) ? Verdict::judged_in_part : Verdict::pass;
 }
 
 const char* name(Verdict verdict) {
@@ -159,6 +165,8 @@ const char* name(Verdict verdict) {
       return "NOT RUN";
     case Verdict::not_judged:
       return "NOT JUDGED";
+    case Verdict::judged_in_part:
+      return "JUDGED IN PART";
   }
   return "";
 }

@@ -18,13 +18,14 @@ bool report_passed(const ReportData& data);
 /// The result of a run. inconclusive: nothing went wrong, but something stayed undecided; the kernel is not
 /// adopted, and not shown to be wrong. If cases of a check were lost (to load, or because a device was
 /// lacking) and no other case failed, the check shows nothing about its kernel: not_run if no case ran,
-/// otherwise incomplete. not_judged: nothing went wrong, but only the group `launches` passed, which judges
-/// no outputs; or a part of a report has no case that could be judged.
-enum class Verdict { pass, fail, inconclusive, incomplete, not_run, not_judged };
+/// otherwise incomplete. not_judged: nothing went wrong, but no output was judged (only_launched(), or all
+/// cases lie outside of a domain or are too coarse). judged_in_part: a check in which nothing went wrong, but
+/// most cases of a kernel were too coarse to be judged.
+enum class Verdict { pass, fail, inconclusive, incomplete, not_run, not_judged, judged_in_part };
 Verdict verdict_of(const Digest& d);
 Verdict verdict_of(const ReportData& data);
 std::string verdict_reason(const ReportData& data);
-/// "PASS", "FAIL", "INCONCLUSIVE", "INCOMPLETE", "NOT RUN", "NOT JUDGED".
+/// "PASS", "FAIL", "INCONCLUSIVE", "INCOMPLETE", "NOT RUN", "NOT JUDGED", "JUDGED IN PART".
 const char* name(Verdict verdict);
 /// "PASS"; of one part of a run "PASS (part 0 of 8)".
 std::string verdict_words(const Digest& d);

@@ -167,7 +167,10 @@ std::optional<double> excess_ratio(const Record& r) {
 void KeyTally::take(const Record& r) {
   ++status[r.status];
   escalated += r.escalated > 0;
-  if (r.status == Status::pass && r.group == conformance::kLaunchesGroup) ++launches_passed;
+  if (r.status == Status::pass && r.group == conformance::kLaunchesGroup)
+    ++launches_passed;
+  else if (r.status == Status::pass && is_empty(r))
+    ++empty_passed;
   if (was_judged(r) && r.status != Status::pass) add_cause(causes, r);
   seed = r.seed;
   coarse += too_coarse(r);
@@ -259,6 +262,8 @@ const Extreme& KeyTally::of(const Extremes& largest, std::optional<double> Figur
   while (kFigures[i].value != figure) ++i;
   return largest[i];
 }
+
+bool is_empty(const Record& r) { return r.group != "properties" && (r.V == 0 || r.rows == 0); }
 
 bool too_coarse(const Record& r) {
   return r.status == Status::unsupported &&

@@ -119,6 +119,7 @@ struct KeyTally {
   KeyInfo info;
   StatusCounts status;
   std::int64_t launches_passed = 0;  // passes of the group `launches`, which judges no outputs
+  std::int64_t empty_passed = 0;     // passes of launches without an element
   std::int64_t escalated = 0;
   std::uint64_t seed = 0;           // of its last record
   std::int64_t coarse = 0;          // too_coarse() records
@@ -161,6 +162,8 @@ struct KeyTally {
   bool ran() const { return records() > status[Status::not_run]; }
   /// Most cases were too coarse to be judged, so the passes say little: they are of the easiest rows.
   bool barely_judged() const { return bad() == 0 && coarse > passed(); }
+  /// No output was compared: launches came back, or had no element, where those with some were too coarse.
+  bool only_came_back() const { return passed() == launches_passed + (coarse > 0 ? empty_passed : 0); }
   /// Every record is a pass, or outside what the kernel promises.
   bool right() const { return status[Status::pass] + status[Status::unsupported] == records(); }
 
@@ -186,6 +189,9 @@ bool is_ordinary_family(std::string_view family);
 std::optional<double> excess_ratio(const Record& r);
 /// True if the record was judged, so that its numbers count: neither unsupported nor not_run.
 bool was_judged(const Record& r);
+
+/// True of a launch without an element, so that only its coming back and its guards are judged.
+bool is_empty(const Record& r);
 
 /// True for a record whose claimed arithmetic lets pass nearly any output, so that a verdict would say
 /// nothing (VERDICT.md, section 1). Its rows may well lie within the kernel's domain.

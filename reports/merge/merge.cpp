@@ -230,11 +230,17 @@ void add_machines(std::vector<std::pair<std::string, std::string>>& to,
 }
 
 /// What the pages show beside the records. Environment and speeds are those of the first part that has any.
-std::string merged_about(const std::vector<const Part*>& parts) {
+std::string merged_about(const std::vector<const Part*>& parts, Merged& m) {
   ReportData all;
-  std::set<std::string> keys, families;
+  std::set<std::string> keys, families, ran;
+  std::map<std::string, std::string> could_not;  // by key: the part where it could not run, and why
   for (const Part* p : parts) {
     ReportData one = read_about(p->folder / kAboutFile);
+    for (const KeyInfo& k : one.keys)
+      if (k.not_run.empty())
+        ran.insert(k.key);
+      else
+        could_not.try_emplace(k.key, p->folder.string() + ": " + k.not_run);
     for (KeyInfo& k : one.keys)
       if (keys.insert(k.key).second)
         all.keys.push_back(std::move(k));
@@ -255,6 +261,14 @@ std::string merged_about(const std::vector<const Part*>& parts) {
     all.seconds = std::max(all.seconds, one.seconds);
     all.quick = all.quick || one.quick;
   }
+  for (KeyInfo& k : all.keys) {
+    const auto at = could_not.find(k.key);
+    if (at == could_not.end() || !ran.contains(k.key)) continue;
+    // The page says why, and that the run is not whole.
+    if (k.not_run.empty()) k.not_run = at->second;
+  }
+  for (const auto& [key, why] : could_not)
+    if (ran.contains(key)) m.half_run.push_back(fmt::format("{} did not run in {}", key, why));
   return render_about(all);
 }
 
@@ -304,7 +318,7 @@ Merged merge_parts(const std::vector<fs::path>& folders, const fs::path& out) {
   std::vector<const Part*> told;
   for (const Part* p : parts)
     if (fs::exists(p->folder / kAboutFile)) told.push_back(p);
-  if (!told.empty()) small.emplace_back(out / kAboutFile, merged_about(told));
+  if (!told.empty()) small.emplace_back(out / kAboutFile, merged_about(told, m));
 
   const auto lines = [&](const char* name,
                          const std::function<std::string(const std::string&, const Part&)>& take) {

@@ -72,13 +72,15 @@ void note_compilation(bool runs) {
 }
 
 InterruptNote::InterruptNote(const std::filesystem::path& where, const std::atomic<std::int64_t>& finished) {
-  const std::string text =
-      fmt::format(" entries of what is finished are kept in {}\nassay: to go on: {}\n", where.string(), command_to_resume());
+  const std::string text = fmt::format(" entries of what is finished are kept in {}\nassay: to go on: {}\n",
+                                       where.string(), command_to_resume());
   g_after_size = std::min(text.size(), sizeof g_after);
   std::copy_n(text.data(), g_after_size, g_after);
   g_finished = &finished;
   for (std::size_t i = 0; i < std::size(kSignals); ++i) {
     sigaction(kSignals[i], nullptr, &g_old[i]);
+    // A compiler may run just now; afterwards its words are wrong.
+    if (g_old[i].sa_handler == say_nothing_was_lost) g_old[i].sa_handler = SIG_DFL;
     if (g_old[i].sa_handler != SIG_IGN) handle(kSignals[i], say_how_to_go_on);  // below nohup it is ignored
   }
 }

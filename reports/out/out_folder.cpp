@@ -17,7 +17,8 @@ namespace {
 
 /// True if the path still names the open file.
 bool is_at(int file, const std::filesystem::path& path) {
-  struct stat open {}, named {};
+  struct stat open {
+  }, named{};
   return fstat(file, &open) == 0 && stat(path.c_str(), &named) == 0 && open.st_ino == named.st_ino &&
          open.st_dev == named.st_dev;
 }
@@ -66,6 +67,11 @@ FileLock::~FileLock() {
 
 OutFolder::OutFolder(std::filesystem::path folder) : path_(std::move(folder)) {
   prepare_folder(path_);
+  // Better now than after the run.
+  for (const char* file : {"records.jsonl", "summary.md", "index.html", "about.json", "contract.json",
+                           "certificate.json", "sweep.jsonl", "selftest.jsonl"})
+    if (std::filesystem::is_directory(path_ / file))
+      throw InputError((path_ / file).string() + ": cannot be written: it is a folder");
   lock_.emplace(path_ / ".lock", "--out " + path_.string());
 }
 

@@ -180,6 +180,7 @@ Frame overview(const Context& c, const Digest& whole) {
   Frame f;
   f.verdict = name(verdict);
   f.passed = verdict == Verdict::pass;
+  f.partly = verdict == Verdict::judged_in_part;
   f.subject = check ? "softmax conformance check" : "softmax accuracy report";
   f.heading = check ? "Softmax conformance check" : "Softmax accuracy report";
   const std::string part = c.data.part.empty() ? "" : c.data.part + " of this run: ";

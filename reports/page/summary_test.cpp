@@ -27,15 +27,17 @@ TEST(Summary, NothingRunOrTooLittleRunIsAFailure) {
   data.executed = data.planned = 0;
   data.records.clear();
   EXPECT_FALSE(report_passed(data));
-  EXPECT_NE(render_summary_markdown(data).find("FAIL: no case was executed"), std::string::npos);
+  EXPECT_NE(render_summary_markdown(data).find("NOT RUN: no case was executed"), std::string::npos);
   EXPECT_FALSE(report_passed(ReportData{}));
 }
 
 TEST(Summary, NothingJudgedIsAFailure) {
   ReportData data = synthetic();
+  std::erase_if(data.records, [](const Record& r) { return r.status == Status::not_run; });
   for (Record& r : data.records) r.status = Status::unsupported;
   EXPECT_FALSE(report_passed(data));
-  EXPECT_NE(render_summary_terminal(data, "p").find("FAIL: no case could be judged"), std::string::npos);
+  EXPECT_NE(render_summary_terminal(data, "p").find("NOT JUDGED: no case could be judged"),
+            std::string::npos);
 }
 
 TEST(Summary, EachBadStatusFailsAndTheOthersDoNot) {
@@ -88,6 +90,42 @@ TEST(Summary, LaunchesAloneAreNoPass) {
   for (Record& r : data.records) r.group = "launches";
   first_passing(data).status = Status::crashed;
   EXPECT_EQ(verdict_of(data), Verdict::fail);
+}
+
+/// A launch without an element comes back, whatever the kernel computes.
+TEST(Summary, CasesTooCoarseToJudgeAreNoPass) {
+  ReportData data = synthetic();
+  std::erase_if(data.records, [](const Record& r) { return r.status == Status::not_run; });
+  for (Record& r : data.records) {
+    r.group = "shapes";
+    r.status = Status::unsupported;
+    r.reason =
+        "coarse: the claimed arithmetic is too coarse to be judged here: a typical output may be off by 1";
+  }
+  const auto verdict = [&] { return verdict_of(data); };
+  EXPECT_EQ(verdict(), Verdict::not_judged) << "none passed";
+  Record& first = data.records.front();
+  first.status = Status::pass, first.reason = "";
+  first.V = 0;
+  EXPECT_EQ(verdict(), Verdict::not_judged) << "one without an element passed";
+  EXPECT_NE(verdict_reason(data).find("no output was judged: "), std::string::npos) << verdict_reason(data);
+  first.V = 33;
+  EXPECT_EQ(verdict(), Verdict::judged_in_part) << "one passed";
+  EXPECT_NE(page_of(data).find("<b>JUDGED IN PART</b>"), std::string::npos);
+  EXPECT_NE(render_summary_markdown(data).find(": JUDGED IN PART"), std::string::npos);
+  for (Record& r : data.records) r.key = first.key, r.status = Status::pass;
+  EXPECT_EQ(verdict(), Verdict::pass);
+}
+
+/// A machine without a GPU does not run a kernel, and the machine of another part does.
+TEST(Summary, AKernelThatRanInOnePartOnlyMakesTheRunIncomplete) {
+  ReportData data = synthetic();
+  EXPECT_EQ(verdict_of(data), Verdict::pass);
+  const std::string key = first_passing(data).key;
+  for (KeyInfo& k : data.keys)
+    if (k.key == key) k.not_run = "no GPU: no driver";
+  EXPECT_EQ(verdict_of(data), Verdict::incomplete);
+  EXPECT_NE(verdict_reason(data).find("cases of it are lacking"), std::string::npos) << verdict_reason(data);
 }
 
 TEST(Summary, TerminalEndsWithVerdictCountsCausesAndPage) {

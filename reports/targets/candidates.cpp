@@ -8,12 +8,12 @@
 
 namespace assay {
 
-std::vector<Target> candidates_named(const std::string& word, const CandidateOptions& o) {
+std::vector<Target> candidates_named(const std::string& word, const CandidateOptions& o, bool dead) {
   TargetOptions targets{{}, o.source, o.timeout_seconds};
   for (const Variant& v : registry())
     if (fnmatch(word.c_str(), v.key().c_str(), 0) == 0) targets.words.push_back(v.key());
   if (targets.words.empty()) targets.words.push_back(word);
-  std::vector<Target> found = resolve_targets(targets);
+  std::vector<Target> found = resolve_targets(targets, dead);
   for (Target& t : found)
     if (o.in_process && t.variant.run) t.make = [v = t.variant] { return v; };
   return found;

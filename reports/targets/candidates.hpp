@@ -17,7 +17,8 @@ struct CandidateOptions {
 };
 
 /// Throws InputError if the word names nothing, or its kernel cannot be loaded or compiled.
-std::vector<Target> candidates_named(const std::string& word, const CandidateOptions& options = {});
+std::vector<Target> candidates_named(const std::string& word, const CandidateOptions& options = {},
+                                     bool dead = false);
 
 /// The candidate of a case file: the one of `word` with this key (empty: any) that does `op` on `dtype`.
 /// Throws InputError.

@@ -14,8 +14,8 @@ namespace {
 constexpr std::string_view kGreen = "\033[1;32m", kRed = "\033[1;31m", kYellow = "\033[1;33m",
                            kEnd = "\033[0m";
 constexpr std::pair<std::string_view, std::string_view> kVerdicts[] = {
-    {"PASS", kGreen},        {"FAIL", kRed},       {"INCONCLUSIVE", kYellow},
-    {"INCOMPLETE", kYellow}, {"NOT RUN", kYellow}, {"NOT JUDGED", kYellow}};
+    {"PASS", kGreen},     {"FAIL", kRed},          {"INCONCLUSIVE", kYellow},  {"INCOMPLETE", kYellow},
+    {"NOT RUN", kYellow}, {"NOT JUDGED", kYellow}, {"JUDGED IN PART", kYellow}};
 
 std::string painted(std::string_view line) {
   for (const auto& [word, colour] : kVerdicts)

@@ -60,8 +60,8 @@ struct Text {
   /// text of nothing that can be shown still says that something went wrong.
   std::string plain() const {
     std::string shown = plain_text(get());
-    return shown.find_first_not_of(' ') == shown.npos && bytes[0] ? "it said nothing that can be shown"
-                                                                  : shown;
+    return shown.find_first_not_of(" \n") == shown.npos && bytes[0] ? "it said nothing that can be shown"
+                                                                    : shown;
   }
 };
 

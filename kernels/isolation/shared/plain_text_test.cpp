@@ -45,7 +45,7 @@ TEST(PlainText, OnlyUtf8IsLeft) {
 TEST(PlainText, OfAFaultIsNeverEmpty) {
   Text<64> fault;
   EXPECT_EQ(fault.plain(), "");
-  for (const char* words : {"\x1b[0m", " ", "\x1b]0;\a"}) {
+  for (const char* words : {"\x1b[0m", " ", "\n", " \n ", "\x1b]0;\a"}) {
     fault.set(words);
     EXPECT_EQ(fault.plain(), "it said nothing that can be shown");
   }

@@ -4,9 +4,11 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstring>
 
+#include "kernels/isolation/shared/plain_text.hpp"
 #include "kernels/isolation/worker/plugin_call.hpp"
 #include "reference/judged_operands.hpp"
 
@@ -153,6 +155,14 @@ Described PluginLibrary::describe(std::size_t entry) const {
 
 namespace {
 
+/// The words of a library on one line. Words that nobody can see must not look like none.
+std::string shown(const char* said) {
+  if (!said || !*said) return {};
+  std::string words = plain_text(said);
+  std::ranges::replace(words, '\n', ' ');
+  return words.find_first_not_of(' ') == words.npos ? "nothing that can be shown" : words;
+}
+
 /// A negative status that comes with words is a number of the adapter's own (adapter.h): the words say it
 /// all.
 std::string words_of(std::int32_t status, const std::string& why, bool threw) {
@@ -166,14 +176,13 @@ std::string words_of(std::int32_t status, const std::string& why, bool threw) {
 }  // namespace
 
 Said PluginLibrary::said_of(std::int32_t status) const {
-  const char* const why = fault_ ? fault_() : nullptr;
+  const std::string why = shown(fault_ ? fault_() : nullptr);
   const char* const word = fault_kind_ ? fault_kind_() : nullptr;
   // If the library gives no kind, it returned an error of its own.
   const auto kind = word ? parse_fault_kind(word) : FaultKind::returned_status;
   // Only the adapter has numbers of its own: it gives kinds too.
-  std::string said =
-      word ? words_of(status, why ? why : "", kind == FaultKind::threw)
-           : "returned status " + std::to_string(status) + (why && *why ? ": " : "") + (why ? why : "");
+  std::string said = word ? words_of(status, why, kind == FaultKind::threw)
+                          : "returned status " + std::to_string(status) + (why.empty() ? "" : ": ") + why;
   return {std::move(said), kind.value_or(FaultKind::other)};
 }
 

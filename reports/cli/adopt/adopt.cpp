@@ -198,8 +198,10 @@ void add_adopt_command(CLI::App& app, int& status) {
   c->add_option("--budget", o->budget, "time of the sweep on a GPU, as 30s or 5m (1m)");
   c->add_option("--declare", o->targets.source.declare, "what the author promises, as for assay check")
       ->join(';');
-  c->add_flag("--accept-limits", o->accept_limits,
-              "exit 0, not 4, if the kernel is right within limits that nobody declared");
+  c->add_flag(
+      "--accept-limits", o->accept_limits,
+      "exit 0, not 4, if the kernel is right within limits that nobody declared, or was judged only in "
+      "part");
   c->add_option("--op", o->op, "another op of the variant: normalizer");
   add_seed(*c, o->run.seed, "seed of the inputs and of the search");
   add_timeout(*c, o->targets.timeout_seconds,

@@ -219,7 +219,27 @@ TEST_F(Adopt, ACertificateWithoutCasesVerifiesNothing) {
   ASSERT_EQ(adopt("safe_block/f32@host --only batch").status, kPassed);
   const Outcome o = verify("", forged([](nlohmann::json& c) { c["cases"] = nlohmann::json::array(); }));
   EXPECT_EQ(o.status, kFailed);
-  EXPECT_NE(o.out.find("no case that can be replayed"), o.out.npos) << o.out;
+  EXPECT_NE(o.out.find("its steps make NOT JUDGED"), o.out.npos) << o.out;
+  const Outcome streams = adopt("safe_block/f32@host --only streams");
+  EXPECT_EQ(streams.status, kEnvironment) << streams.out;
+  EXPECT_EQ(json()["verdict"], "NOT JUDGED");
+}
+
+/// Most of its cases are so coarse that any output would pass; those of group shapes that pass have no
+/// element.
+TEST_F(Adopt, WhatIsTooCoarseToJudgeIsNoPass) {
+  const Outcome none = adopt("three_kernel_safe_thread/f16@host --only shapes");
+  EXPECT_EQ(none.status, kEnvironment) << none.out;
+  EXPECT_EQ(json()["verdict"], "NOT RUN");
+  EXPECT_NE(json()["reason"].get<std::string>().find("no output was judged"), std::string::npos) << none.out;
+  const Outcome part = adopt("safe_block_half/f16@host --only layout");
+  EXPECT_EQ(part.status, kUndeclaredLimits) << part.out;
+  EXPECT_EQ(json()["verdict"], "JUDGED IN PART");
+  EXPECT_NE(json()["not_proved"].dump().find("were not judged: the arithmetic that it claims"),
+            std::string::npos);
+  EXPECT_NE(read_file(at("out/badge.svg")).find("JUDGED IN PART"), std::string::npos);
+  EXPECT_EQ(verify().status, kUndeclaredLimits) << verify().out;
+  EXPECT_EQ(verify("", forged([](nlohmann::json& c) { c["kernels"][0]["too_coarse"] = 0; })).status, kFailed);
 }
 
 TEST_F(Adopt, AFileThatIsNoCertificateIsABadCall) {

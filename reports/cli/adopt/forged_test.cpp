@@ -5,7 +5,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "reports/cli/adopt/adopt_test.hpp"
 
@@ -76,6 +78,7 @@ const std::vector<Edit>& edits() {
       {"it names 0 groups of the check that ran alone", [](Json& j) { j["only"] = Json::array(); }},
       {"a case is of group shapes, which did not run", [](Json& j) { j["only"] = {"batch"}; }},
       {"it has no check launch, and must have", [](Json& j) { j["kernels"][0]["checks"] = Json::array(); }},
+      {"its checks do not have guard, which was made again", [](Json& j) { drop_check(j, "guard"); }},
       {"it has no check element, and must have", [](Json& j) { drop_check(j, "element"); }},
       {"it has no check row_sum, and must have", [](Json& j) { drop_check(j, "row_sum"); }},
       {"step sweep: the certificate leaves it out", [](Json& j) { drop_step(j, "sweep"); }},

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "accuracy/conformance/conformance.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
@@ -169,6 +170,21 @@ int threads_for(const VerifyArguments& o, const std::vector<Target>& targets) {
   return o.threads > 0 || cheap ? o.threads : 1;
 }
 
+/// Every check that a replayed case has was made when its kernel was certified.
+void require_checks(const Certificate& c, Verification& v) {
+  for (const CertifiedKernel& k : c.kernels) {
+    std::set<std::string> missing;
+    for (const Record& r : v.records)
+      for (const CheckResult& check : r.checks)
+        if (r.key == k.key && r.status == Status::pass && check.judged > 0 &&
+            std::ranges::find(k.checks, name(check.check), &CertifiedCheck::name) == k.checks.end())
+          missing.insert(name(check.check));
+    for (const std::string& check : missing)
+      v.differences.push_back(
+          fmt::format("{}: its checks do not have {}, which was made again and must be there", k.key, check));
+  }
+}
+
 void replay_cases(const Certificate& c, const VerifyArguments& o, const std::vector<Target>& targets,
                   bool same_bytes, Verification& v) {
   const std::vector<const CertifiedCase*> sample = sample_of(c.cases, o.cases, o.seed);
@@ -199,6 +215,7 @@ void replay_cases(const Certificate& c, const VerifyArguments& o, const std::vec
   v.bits = std::any_of(bits.begin(), bits.end(), [](char b) { return b != 0; });
   for (std::optional<Record>& r : records)
     if (r) v.records.push_back(std::move(*r));
+  require_checks(c, v);
 }
 
 std::size_t agreed(const Verification& v) {

@@ -40,6 +40,19 @@ TEST(Batch, AKernelThatDiesAtLoadIsOneRecord) {
   EXPECT_NE(o.out.find("fixture_aborts/f32@plugin"), std::string::npos) << o.out;
 }
 
+TEST(Batch, OfASearchGoesOnWhereOneDiesAtLoad) {
+  if (!fs::exists(plugin_fixture("fixture_aborts"))) GTEST_SKIP();
+  const TestFolder own;
+  const auto o = call_words({"fuzz", plugin_fixture("fixture_aborts"), "safe_block/f32@host", "--evaluations",
+                             "32", "--out", own.path().string()});
+  EXPECT_EQ(o.status, kFailed) << o.out << o.err;
+  const std::vector<Record> records = read_records(own.path() / "records.jsonl");
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].status, Status::crashed);
+  EXPECT_EQ(records[0].key, "fixture_aborts/f32@plugin");
+  EXPECT_NE(o.out.find("safe_block/f32@host: 32 genomes (32 passed, "), std::string::npos) << o.out;
+}
+
 TEST(Batch, KernelsOfOneNameInTwoFilesAreToldApart) {
   if (!fs::exists(plugin_fixture("fixture_declared"))) GTEST_SKIP();
   const TestFolder own;

@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -136,7 +135,6 @@ int run_check_command(CheckArguments& o) {
     throw InputError(
         "--sandbox and --sanitize: compute-sanitizer runs a kernel outside of any sandbox: give only one of "
         "them");
-  if (o.run.max_ulp && !std::isfinite(*o.run.max_ulp)) throw InputError("--max-ulp: must be a finite number");
   const Shard shard = part_of_run(o.shard);
   const std::size_t named = o.targets.words.size();
   if (o.jobs > 1 && shard.count > 1)
@@ -222,11 +220,12 @@ void add_check_command(CLI::App& app, int& status) {
   c->add_option("--declare", o->targets.source.declare,
                 "what the author promises: \"exp=fast; ties=smaller_index\"")
       ->join(';');
-  c->add_flag("--accept-limits", o->accept_limits,
-              "exit 0, not 4, if the kernel is right within limits that nobody declared");
-  c->add_option("--max-ulp", o->run.max_ulp,
-                "the author's own promise: every element is within so many ulp of the exact value")
-      ->check(unsaid(CLI::NonNegativeNumber));
+  c->add_flag(
+      "--accept-limits", o->accept_limits,
+      "exit 0, not 4, if the kernel is right within limits that nobody declared, or was judged only in "
+      "part");
+  add_max_ulp(*c, o->run.max_ulp,
+              "the author's own promise: every element is within so many ulp of the exact value");
   c->add_option("--family", n.family, "only cases with this input family");
   add_whole(*c, "--V", n.V, "only cases of this row length, even if no group has it",
             {.most = std::uint64_t{1} << 46});
@@ -242,7 +241,8 @@ void add_check_command(CLI::App& app, int& status) {
   add_timeout(*c, o->targets.timeout_seconds,
               "seconds of its own time, not of the clock, after which a launch is hung")
       ->take_last();  // overrides the one in a reproduce line
-  add_out(*c, o->out, "folder for records.jsonl, summary.md and index.html (out/check; of one case out/case)");
+  add_out(*c, o->out,
+          "folder for records.jsonl, summary.md and index.html (out/check; of one case out/case)");
   add_answer_options(*c, o->answer);
   add_resume(*c, o->resume);
   add_shard(*c, o->shard);

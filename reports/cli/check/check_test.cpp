@@ -134,7 +134,7 @@ TEST_F(CheckCommand, WhatNobodyPromisedIsRecordedAndNotJudged) {
       if (r.V == 0 || r.rows == 0) judge(r), ++n;
     EXPECT_GE(n, 3);
   };
-  EXPECT_EQ(check(fixture("nothing_of_nothing") + " --quick --only shapes --only rows --V 0"), kFailed)
+  EXPECT_EQ(check(fixture("nothing_of_nothing") + " --quick --only shapes --only rows --V 0"), kEnvironment)
       << "nothing was judged";
   EXPECT_EQ(check(fixture("nothing_of_nothing") + " --quick --only shapes --only rows"), kPassed) << out;
   of_nothing([](const Record& r) {
@@ -339,9 +339,21 @@ TEST_F(CheckCommand, WhatWasOnlyLaunchedIsNotJudged) {
   EXPECT_EQ(check(fixture("abort") + " --quick --only launches --V 33"), kFailed) << out;
 }
 
+TEST_F(CheckCommand, WhatIsTooCoarseToJudgeIsNoPass) {
+  EXPECT_EQ(check("three_kernel_safe_thread/f16@host --quick --only shapes"), kEnvironment) << out;
+  EXPECT_TRUE(out.starts_with("NOT JUDGED three_kernel_safe_thread/f16@host\n")) << out;
+  EXPECT_NE(out.find(", 3 outside the domain or not expressible, 914 too coarse to judge\n"),
+            std::string::npos)
+      << out;
+  EXPECT_EQ(check("safe_block_half/f16@host --quick --only layout"), kUndeclaredLimits) << out;
+  EXPECT_TRUE(out.starts_with("JUDGED IN PART safe_block_half/f16@host")) << out;
+  EXPECT_EQ(check("safe_block_half/f16@host --quick --only layout --accept-limits"), kPassed) << out;
+}
+
 TEST_F(CheckCommand, WhereNothingRanNothingPassed) {
-  EXPECT_EQ(check("safe_block/f32@host --only sanitize"), kFailed);
-  EXPECT_NE(out.find("FAIL"), std::string::npos);
+  EXPECT_EQ(check("safe_block/f32@host --only sanitize"), kEnvironment) << out;
+  EXPECT_NE(out.find("NOT JUDGED"), std::string::npos) << out;
+  EXPECT_EQ(out.find("PASS"), std::string::npos) << out;
 }
 
 }  // namespace

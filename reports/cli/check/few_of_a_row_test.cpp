@@ -6,6 +6,7 @@
 
 #include "reference/test_folder.hpp"
 #include "reports/cli/command_test.hpp"
+#include "reports/cli/commands.hpp"
 
 namespace assay {
 namespace {

@@ -45,7 +45,8 @@ bool shows_contract(const Target& t, const conformance::ConformanceOptions& o) {
          n.setup.empty() && !n.V && !n.rows && !n.pitch && !n.k && (!n.op || *n.op == t.variant.op);
 }
 
-/// The record of a shared object that died while it was loaded.
+}  // namespace
+
 Record record_of_death(const Target& t) {
   Record r = blank_record(t.variant, "load", t.variant.op, 0, 0, 0, 0);
   r.group = "load";
@@ -54,8 +55,6 @@ Record record_of_death(const Target& t) {
   r.reproduce = reproduce({"check " + t.words});
   return r;
 }
-
-}  // namespace
 
 std::vector<conformance::Group> groups_of_programs() {
   return {properties_group(), races_group(), sanitize_group()};
@@ -138,6 +137,8 @@ int status_of_check(const ReportData& data, bool accept_limits) {
                                        [](const auto& one) { return !one.second.found.empty(); });
       return limited && !accept_limits ? kUndeclaredLimits : kPassed;
     }
+    case Verdict::judged_in_part:
+      return accept_limits ? kPassed : kUndeclaredLimits;
     case Verdict::fail:
     case Verdict::inconclusive:
       return kFailed;

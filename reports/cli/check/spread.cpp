@@ -122,7 +122,7 @@ std::string line_that_says(const Part& p) {
   std::istringstream lines(read_file(p.output()));
   std::string last;
   for (std::string line; std::getline(lines, line);) {
-    for (const char* const verdict : {"PASS", "FAIL", "INCONCLUSIVE", "INCOMPLETE", "NOT "})
+    for (const char* const verdict : {"PASS", "FAIL", "INCONCLUSIVE", "INCOMPLETE", "NOT ", "JUDGED IN PART"})
       if (line.starts_with(verdict)) return line;
     if (!line.empty()) last = line;
   }

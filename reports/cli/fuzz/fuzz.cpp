@@ -16,6 +16,7 @@
 #include "kernels/device.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "reference/error.hpp"
+#include "reports/cli/check/run_check.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/fuzz/fuzz_options.hpp"
 #include "reports/cli/fuzz/fuzz_target.hpp"
@@ -79,9 +80,9 @@ int run_fuzz_command(const FuzzOptions& o) {
   const fuzz::Shard shard = part_of_run(o.shard);
   std::vector<Target> all;
   for (const std::string& word : o.candidates)
-    for (Target& found : candidates_named(word, o.how)) all.push_back(std::move(found));
+    for (Target& found : candidates_named(word, o.how, true)) all.push_back(std::move(found));
   for (const Target& t : all)
-    if (op && !t.variant.does(*op))
+    if (op && !t.died && !t.variant.does(*op))
       throw InputError(fmt::format("--op {}: {} does not compute it", o.op, t.variant.key()));
   if (!o.corpus.empty()) {
     std::error_code unknown;
@@ -100,6 +101,15 @@ int run_fuzz_command(const FuzzOptions& o) {
   FuzzVerdict verdict;
   for (const Target& one : all) {
     const Variant& v = one.variant;
+    if (one.died) {
+      const Record r = record_of_death(one);
+      fmt::print("{}: FAIL: {}\n", v.key(), r.reason);
+      FuzzOutcome dead;
+      dead.judged = true, dead.found = 1, dead.first = r.reproduce, dead.records = record_line(r);
+      records += dead.records;
+      verdict.take(v.key(), dead);
+      continue;
+    }
     if (const std::string why = cannot_launch(v); !why.empty()) {
       verdict.skip(v.key(), "not run", why);
       continue;
@@ -110,7 +120,7 @@ int run_fuzz_command(const FuzzOptions& o) {
     }
     const FuzzOutcome outcome = fuzz_target(one, op.value_or(v.op), o, shard, out.path(), journal);
     records += outcome.records;
-    flush_output();
+    std::fflush(stdout);  // whether it can be written is asked when all files are
     verdict.take(v.key(), outcome);
   }
   const int status = verdict.status();

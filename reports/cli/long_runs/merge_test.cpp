@@ -3,6 +3,8 @@
 #include "reports/merge/merge.hpp"
 
 #include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <sstream>
 
@@ -265,6 +267,29 @@ TEST_F(MergeCommand, APartWithoutACaseDoesNotFail) {
   const Outcome selftest = run("selftest --key M17 --quick --threads 1", "selftest", "31/32");
   EXPECT_EQ(selftest.status, kPassed) << selftest.err;
   EXPECT_NE(selftest.out.find("\nNOT RUN (part 31 of 32): nothing ran"), std::string::npos) << selftest.out;
+}
+
+/// The machine of one part has no GPU, and that of the other has one. Here a file says so.
+TEST_F(MergeCommand, AKernelThatOnePartCouldNotRunIsLacking) {
+  const std::string line = "report --key online_warp/f16@host --family normal_1 --V 33 --V 129 --rows 1";
+  for (const char* shard : {"0/2", "1/2"}) EXPECT_EQ(run(line, "parts", shard).status, kPassed);
+  const std::string about = at("parts/shard-0-of-2/about.json");
+  nlohmann::json j = nlohmann::json::parse(read_file(about));
+  j["keys"][0]["not_run"] = "no GPU: no driver";
+  std::ofstream(about) << j.dump();
+  const Outcome merged = merge("parts", "merged");
+  EXPECT_EQ(merged.status, kEnvironment) << merged.out;
+  EXPECT_NE(merged.out.find("\nINCOMPLETE: "), std::string::npos) << merged.out;
+  EXPECT_NE(merged.out.find("online_warp/f16@host did not run in "), std::string::npos) << merged.out;
+  EXPECT_NE(read_file(at("merged/summary.md")).find(": INCOMPLETE"), std::string::npos);
+}
+
+TEST_F(MergeCommand, APartWhoseMachineRunsNothingIsOfNoUse) {
+  if (unavailable_reason(Backend::cuda).empty()) GTEST_SKIP() << "a GPU is here";
+  const Outcome o =
+      run("report --key safe_block/f32@cuda --family normal_1 --V 33 --V 129 --rows 1", "parts", "0/2");
+  EXPECT_EQ(o.status, kEnvironment) << o.out;
+  EXPECT_NE(o.out.find("\nNOT RUN (part 0 of 2): "), std::string::npos) << o.out;
 }
 
 TEST_F(MergeCommand, RefusesToWriteOverOneOfItsParts) {
