@@ -52,6 +52,11 @@ FaultKind cause_of(const Record& r) {
 
 const char* name(Status s) { return kStatusNames[static_cast<std::size_t>(s)]; }
 
+bool too_coarse(const Record& r) {
+  return r.status == Status::unsupported &&
+         r.reason.find(": the claimed arithmetic is too coarse") != std::string::npos;
+}
+
 std::string identity(const Record& r) {
   std::string s =
       fmt::format("{} {} {} V={} rows={} k={} seed={}", r.key, r.op, r.family, r.V, r.rows, r.k, r.seed);

@@ -124,7 +124,7 @@ struct Record : Figures {
   /// Of min_p and top_p: judged elements that either set may have, because the claim's errors reach the
   /// threshold.
   std::int64_t open = 0;
-  std::int64_t escalated = 0;     // comparisons fp64 enclosures left undecided: MPFR decided the case
+  std::int64_t escalated = 0;  // comparisons fp64 enclosures left undecided: MPFR decided the case
   /// The smallest and the largest maximum of the judged rows, where a row has one that is a number; +inf is
   /// one.
   std::optional<double> lowest_maximum, highest_maximum;
@@ -149,8 +149,12 @@ const CheckResult* first_failed(const Record& r);
 /// The kind of fault that a failing, crashed or hung record's launch ended with; none if it ended well.
 FaultKind cause_of(const Record& r);
 
-/// Which case the record is of: "safe_block/f32@host softmax ramp V=33 rows=3 k=0 seed=1 shapes". The same in every
-/// run of the case.
+/// True for a record whose claimed arithmetic lets pass nearly any output, so that a verdict would say
+/// nothing (VERDICT.md, section 1). Its rows may well lie within the kernel's domain.
+bool too_coarse(const Record& r);
+
+/// Which case the record is of: "safe_block/f32@host softmax ramp V=33 rows=3 k=0 seed=1 shapes". The same in
+/// every run of the case.
 std::string identity(const Record& r);
 
 nlohmann::json to_json(const Record& r);

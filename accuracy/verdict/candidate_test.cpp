@@ -254,8 +254,11 @@ TEST(Candidate, ASumWithoutATermIsNotANarrowSum) {
       EXPECT_EQ(b.like.find("sum bf16"), std::string::npos) << name(t) << " " << b.like;
       EXPECT_GT(b.claim.failed, 0) << b.like;
     }
-  const Behaviour narrow = behaviour_of(stranger(narrow_sum<to_f16>, "", Dtype::f16, Dtype::f16));
-  EXPECT_NE(narrow.like.find("sum f16"), std::string::npos) << narrow.like;
+  for (const char* limits : {"", "max_abs=100", "max_rows=4"})
+    for (const Dtype t : {Dtype::f32, Dtype::f16}) {
+      const Behaviour narrow = behaviour_of(stranger(narrow_sum<to_f16>, limits, t, t));
+      EXPECT_NE(narrow.like.find("sum f16"), std::string::npos) << name(t) << limits << ": " << narrow.like;
+    }
 }
 
 }  // namespace

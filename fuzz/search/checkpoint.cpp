@@ -42,6 +42,7 @@ void each_field(R& r, Visit& visit) {
   visit("in_full", r.in_full);
   visit("passed", r.passed);
   visit("unsupported", r.unsupported);
+  visit("coarse", r.coarse);
   visit("inconclusive", r.inconclusive);
   visit("reason", r.reason);
   visit("seconds", r.seconds);

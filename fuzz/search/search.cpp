@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "accuracy/case/job.hpp"
+#include "accuracy/record.hpp"
 #include "fuzz/genome_element.hpp"
 #include "fuzz/search/device_batch.hpp"
 #include "reference/parallel.hpp"
@@ -87,6 +88,7 @@ void note(SearchResult& r, const Genome& g, const Evaluation& e, std::int64_t nu
   r.passed += status == Status::pass;
   r.inconclusive += status == Status::inconclusive;
   r.unsupported += status == Status::unsupported || status == Status::not_run;
+  r.coarse += e.record && too_coarse(*e.record);
   if (status != Status::pass && r.reason.empty()) r.reason = e.record->reason;
   if (!e.far && status == Status::pass)
     for (int c = 0; c < kChecks; ++c)
@@ -125,8 +127,8 @@ void learn_all(SearchResult& r, const Generation& g, Corpus& corpus) {
 }
 
 /// One batch on the device: finite rows of one length. check_case judges what does not pass.
-void device_batch(SearchResult& r, DeviceBatch& batch, const GenomeEvaluator& evaluate, const SearchOptions& o,
-                  std::int64_t most, Corpus& corpus) {
+void device_batch(SearchResult& r, DeviceBatch& batch, const GenomeEvaluator& evaluate,
+                  const SearchOptions& o, std::int64_t most, Corpus& corpus) {
   const std::int64_t from = corpus.evaluations;
   MutationRandom random(mixed(o.seed) ^ mixed(static_cast<std::uint64_t>(from) + 0xba7c4));
   SearchOptions plain = o;

@@ -27,8 +27,8 @@ struct SearchOptions {
   std::int64_t batch_elements = std::int64_t{1} << 26;  // elements of one device batch
   /// Called between generations.
   std::function<void(const struct SearchResult&)> progress = {};
-  /// Called after each generation, when the corpus has learned from it: a search that goes on from these two makes
-  /// the same trials as this one.
+  /// Called after each generation, when the corpus has learned from it: a search that goes on from these two
+  /// makes the same trials as this one.
   std::function<void(const SearchResult&, const Corpus&)> learned = {};
   const SearchResult* from = nullptr;  // of a search to go on with; the corpus must be that search's
 };
@@ -47,11 +47,12 @@ struct SearchResult {
   std::int64_t batches = 0;  // batches tried on a device
   std::int64_t in_full = 0;  // trials that check_case judged
   std::int64_t passed = 0, unsupported = 0, inconclusive = 0;
-  std::string reason;  // reason of the first trial that neither passed nor failed
+  std::int64_t coarse = 0;  // of `unsupported`: the claimed arithmetic lets nearly any output pass
+  std::string reason;       // reason of the first trial that neither passed nor failed
   double seconds = 0;
   double largest_share = 0;  // error / bound of any check, on rows whose outputs are all normal numbers
   std::string largest_check;
-  std::int64_t enough = 0;  // the search ends after so many evaluations; 0: not known yet
+  std::int64_t enough = 0;        // the search ends after so many evaluations; 0: not known yet
   std::vector<Failure> failures;  // one per signature, with the smallest trial that showed it
 };
 

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
@@ -39,13 +40,24 @@ int weight(int status) {
   return static_cast<int>(std::find(std::begin(kFromLight), std::end(kFromLight), status) - kFromLight);
 }
 
-/// The verdict on the records, or what the parts themselves ended with where every record passed.
-int merged_status(const Merged& m) {
-  if (m.failed > 0) return kFailed;
-  if (!m.half_run.empty()) return kEnvironment;
-  if (m.passed == 0 && m.verb != "fuzz") return kEnvironment;
-  return *std::max_element(m.statuses.begin(), m.statuses.end(),
+int heaviest(const std::vector<int>& statuses) {
+  return *std::max_element(statuses.begin(), statuses.end(),
                            [](int a, int b) { return weight(a) < weight(b); });
+}
+
+/// The verdict on the records, or what the parts themselves ended with where every record passed. `whole`:
+/// that of a check or a report.
+int merged_status(const Merged& m, std::optional<Verdict> whole) {
+  if (m.failed > 0) return kFailed;
+  if (m.passed == 0 && m.verb != "fuzz") return kEnvironment;
+  const int status = heaviest(m.statuses);
+  if (!whole || status == kFailed || status == kBadCall) return status;
+  if (*whole != Verdict::pass && *whole != Verdict::judged_in_part) return kEnvironment;
+  // Everything ran and something was judged, so a part of which nothing could be judged is no reason.
+  std::vector<int> others = m.statuses;
+  const bool in_part = *whole == Verdict::judged_in_part;
+  std::replace(others.begin(), others.end(), kEnvironment, in_part ? kUndeclaredLimits : kPassed);
+  return heaviest(others);
 }
 
 /// True of a run in which everything is right; kUndeclaredLimits asks only whether its limits are accepted.
@@ -104,39 +116,40 @@ int run_merge_command(const MergeArguments& o) {
         missing.text);
     return answer.give(document_of(missing), {}, {});
   }
-  const int status = merged_status(m);
-  bool in_part = false;
+  std::optional<Verdict> verdict;
+  std::string why;
   if (std::find(m.files.begin(), m.files.end(), kAboutFile) != m.files.end()) {
     const RecordedRun run(out.path(), out / "records.jsonl");
     const Digest& whole = run.digest();
-    in_part = verdict_of(whole) == Verdict::judged_in_part;
+    verdict = verdict_of(whole);
+    if (*verdict == Verdict::incomplete || *verdict == Verdict::judged_in_part) why = verdict_reason(whole);
     write_pages(out.path(), whole);
     fmt::print("page: {}\n", std::filesystem::absolute(out / "index.html").string());
   }
+  const int status = merged_status(m, verdict);
   if (m.verb == "selftest") {
     write_files({{out / "selftest.html", render_selftest_page(read_selftest(out / "selftest.jsonl"))}});
     link_pages(out.path());
     fmt::print("page: {}\n", std::filesystem::absolute(out / "selftest.html").string());
   }
   if (m.verb == "sweep") fmt::print("page: {}\n", write_sweep_page(out.path()).string());
+  const bool in_part = verdict == Verdict::judged_in_part, unjudged = verdict == Verdict::not_judged;
   VerdictDocument d = document_of(m,
-                                  is_right(status) && in_part ? name(Verdict::judged_in_part)
-                                  : is_right(status)          ? "PASS"
-                                  : status == kFailed         ? "FAIL"
-                                  : m.passed == 0             ? "NOTHING JUDGED"
-                                                              : "INCOMPLETE",
+                                  is_right(status) && in_part          ? name(Verdict::judged_in_part)
+                                  : is_right(status)                   ? "PASS"
+                                  : status == kFailed                  ? "FAIL"
+                                  : status == kEnvironment && unjudged ? name(Verdict::not_judged)
+                                  : m.passed == 0                      ? "NOTHING JUDGED"
+                                                                       : "INCOMPLETE",
                                   status);
+  if (!why.empty()) d.reason += ": " + why;
   const bool limited = status == kUndeclaredLimits && !in_part;
   fmt::print("{}{}: {}\n", d.verdict, limited ? " within limits that nobody declared" : "", d.reason);
   if (limited) d.reason += ": right within limits that nobody declared; contract.json has them";
-  if (in_part) d.reason += ": most cases of a kernel were too coarse to be judged; summary.md counts them";
-  if (!m.half_run.empty())
-    d.reason += fmt::format("; {} kernels ran only where there was a machine for them", m.half_run.size());
   if (!m.first.empty()) fmt::print("the first: {}\n", m.first);
   for (std::size_t i = 0; i < m.statuses.size(); ++i)
     if (m.statuses[i] > kFailed && !is_right(m.statuses[i]))
       fmt::print("shard {}/{} ended with status {}\n", i, m.statuses.size(), m.statuses[i]);
-  for (const std::string& what : m.half_run) fmt::print("{}\n", what);
   for (const std::string& name : m.files) fmt::print("{}\n", (out / name).string());
   return answer.give(d, out.path(), m.files);
 }

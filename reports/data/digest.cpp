@@ -185,7 +185,8 @@ bool only_launched(const Digest& d) {
 
 std::string half_run(const Digest& d) {
   for (const KeyTally& k : d.keys())
-    if (!k.info.not_run.empty() && k.ran()) return k.info.key;
+    if (!k.info.not_run.empty() && k.ran() && k.status[Status::not_run] > 0)
+      return fmt::format("{} did not run in one part ({})", k.info.key, k.info.not_run);
   return {};
 }
 
@@ -223,15 +224,18 @@ std::string verdict_reason(const Digest& d) {
     return fmt::format("of {} planned cases {}, and {} did not run", grouped(c.planned),
                        fmt::join(parts, ", "), grouped(lost));
   }
-  if (const std::string key = half_run(d); parts.empty() && !key.empty())
-    return fmt::format("{} could not run on the machine of one part, so cases of it are lacking", key);
+  if (const std::string what = half_run(d); parts.empty() && !what.empty())
+    return what + ", so cases of it are lacking";
   if (parts.empty() && c.pass == 0)
-    return "no case could be judged: all lie outside a domain or are not expressible";
+    return "no case could be judged: all lie outside a domain, are not expressible, or are too coarse to "
+           "judge";
   if (parts.empty() && only_launched(d)) {
     std::int64_t coarse = 0;
     for (const KeyTally& k : d.keys()) coarse += k.coarse;
     return "launches came back, and no output was judged" +
-           (coarse > 0 ? fmt::format(": {} cases are too coarse to judge", grouped(coarse)) : "");
+           (coarse > 0 ? fmt::format(": {} too coarse to judge",
+                                     coarse == 1 ? "1 case is" : grouped(coarse) + " cases are")
+                       : "");
   }
   if (parts.empty() && c.unsupported > 0) {
     std::int64_t others = 0;

@@ -68,7 +68,7 @@ std::string resolution_line(const std::vector<const KeyTally*>& keys);
 
 /// True if launches came back, and no output was judged: KeyTally::only_came_back() of every key.
 bool only_launched(const Digest& d);
-/// A key that could not run on the machine of one part of the run, and ran in another; "" if there is none.
+/// "KEY did not run in one part (FOLDER: no GPU)", of a key that ran in another part; "" if there is none.
 std::string half_run(const Digest& d);
 /// True if most cases of a key were too coarse to be judged: KeyTally::barely_judged().
 bool judged_in_part(const Digest& d);

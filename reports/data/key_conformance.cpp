@@ -72,7 +72,9 @@ std::string lengths_tried(const std::vector<Record>& records) {
   constexpr std::int64_t kTo = 4096;  // the whole check tries all lengths up to this
   std::set<std::int64_t> tried;
   std::int64_t rows = 0;
+  bool came_back = false;
   for (const Record& r : records) {
+    came_back = came_back || r.status == Status::pass;
     if (r.V < 1 || r.rows < 1 || r.family == kProbeFamily || r.status == Status::not_run ||
         r.status == Status::unsupported)
       continue;
@@ -84,7 +86,9 @@ std::string lengths_tried(const std::vector<Record>& records) {
   }
   return fmt::format("{} of {} row lengths to {} were tried, and {}",
                      grouped(static_cast<std::int64_t>(tried.size())), grouped(kTo), grouped(kTo),
-                     rows > 0 ? "up to " + grouped(rows) + " rows" : "no launch came back");
+                     rows > 0    ? "up to " + grouped(rows) + " rows"
+                     : came_back ? "no launch with an element"
+                                 : "no launch came back");
 }
 
 KeyConformance conformance_of(const std::vector<Record>& records) {

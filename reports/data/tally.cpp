@@ -265,11 +265,6 @@ const Extreme& KeyTally::of(const Extremes& largest, std::optional<double> Figur
 
 bool is_empty(const Record& r) { return r.group != "properties" && (r.V == 0 || r.rows == 0); }
 
-bool too_coarse(const Record& r) {
-  return r.status == Status::unsupported &&
-         r.reason.find(": the claimed arithmetic is too coarse") != std::string::npos;
-}
-
 bool has_resolution(const Record& r) {
   const bool logarithm = logarithms(parse_op(r.op).value_or(Op::softmax));
   return r.status == Status::pass && r.resolution && !(logarithm && *r.resolution > 1e-3);

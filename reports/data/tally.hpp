@@ -193,10 +193,6 @@ bool was_judged(const Record& r);
 /// True of a launch without an element, so that only its coming back and its guards are judged.
 bool is_empty(const Record& r);
 
-/// True for a record whose claimed arithmetic lets pass nearly any output, so that a verdict would say
-/// nothing (VERDICT.md, section 1). Its rows may well lie within the kernel's domain.
-bool too_coarse(const Record& r);
-
 /// True for a pass whose resolution says something about its kernel. It does not if the output is a logarithm
 /// so far from 0 that its last place is coarser than 1e-3: then no kernel can be more exact.
 bool has_resolution(const Record& r);

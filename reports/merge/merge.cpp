@@ -230,7 +230,7 @@ void add_machines(std::vector<std::pair<std::string, std::string>>& to,
 }
 
 /// What the pages show beside the records. Environment and speeds are those of the first part that has any.
-std::string merged_about(const std::vector<const Part*>& parts, Merged& m) {
+std::string merged_about(const std::vector<const Part*>& parts) {
   ReportData all;
   std::set<std::string> keys, families, ran;
   std::map<std::string, std::string> could_not;  // by key: the part where it could not run, and why
@@ -265,10 +265,8 @@ std::string merged_about(const std::vector<const Part*>& parts, Merged& m) {
     const auto at = could_not.find(k.key);
     if (at == could_not.end() || !ran.contains(k.key)) continue;
     // The page says why, and that the run is not whole.
-    if (k.not_run.empty()) k.not_run = at->second;
+    k.not_run = at->second;
   }
-  for (const auto& [key, why] : could_not)
-    if (ran.contains(key)) m.half_run.push_back(fmt::format("{} did not run in {}", key, why));
   return render_about(all);
 }
 
@@ -318,7 +316,7 @@ Merged merge_parts(const std::vector<fs::path>& folders, const fs::path& out) {
   std::vector<const Part*> told;
   for (const Part* p : parts)
     if (fs::exists(p->folder / kAboutFile)) told.push_back(p);
-  if (!told.empty()) small.emplace_back(out / kAboutFile, merged_about(told, m));
+  if (!told.empty()) small.emplace_back(out / kAboutFile, merged_about(told));
 
   const auto lines = [&](const char* name,
                          const std::function<std::string(const std::string&, const Part&)>& take) {

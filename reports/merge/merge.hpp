@@ -13,9 +13,7 @@ struct Merged {
   std::string verb;           // "report"
   std::vector<int> statuses;  // the exit status of each part
   std::int64_t records = 0, failed = 0, executed = 0, passed = 0;
-  std::string first;  // the command that repeats the first failing record
-  /// Kernels of a report that ran in one part and could not run in another: cases of theirs are lacking.
-  std::vector<std::string> half_run;
+  std::string first;               // the command that repeats the first failing record
   std::vector<std::string> files;  // names of the files that were written
 };
 

@@ -67,11 +67,14 @@ FileLock::~FileLock() {
 
 OutFolder::OutFolder(std::filesystem::path folder) : path_(std::move(folder)) {
   prepare_folder(path_);
-  // Better now than after the run.
-  for (const char* file : {"records.jsonl", "summary.md", "index.html", "about.json", "contract.json",
-                           "certificate.json", "sweep.jsonl", "selftest.jsonl"})
-    if (std::filesystem::is_directory(path_ / file))
-      throw InputError((path_ / file).string() + ": cannot be written: it is a folder");
+  // A folder that is called like one of our files: better now than after the run.
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(path_, error)) {
+    const std::string end = entry.path().extension().string();
+    const bool ours = end == ".json" || end == ".jsonl" || end == ".html" || end == ".md" || end == ".svg";
+    if (ours && entry.is_directory(error))
+      throw InputError(entry.path().string() + ": cannot be written: it is a folder");
+  }
   lock_.emplace(path_ / ".lock", "--out " + path_.string());
 }
 

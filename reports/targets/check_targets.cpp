@@ -196,20 +196,6 @@ std::map<std::string, std::string> names_of_parts(const std::vector<std::string>
   return names;
 }
 
-/// Options that say how a file is called and compiled mean nothing for keys.
-void refuse_idle_options(const TargetOptions& options) {
-  const std::vector<std::string>& words = options.whole.empty() ? options.words : options.whole;
-  if (words.empty() || std::ranges::any_of(words, names_a_file)) return;
-  const SourceOptions& s = options.source;
-  const char* const idle = !s.entry.empty()        ? "--entry"
-                           : !s.args.empty()       ? "--arg"
-                           : !s.dtypes.empty()     ? "--types"
-                           : !s.nvcc_flags.empty() ? "--nvcc-flags"
-                           : !s.python.empty()     ? "--python"
-                                                   : nullptr;
-  if (idle) throw InputError(fmt::format("{}: is for a file, and {} is a key", idle, words.front()));
-}
-
 /// The kernel's name is that of its file, because it did not live to say its own.
 Target dead_target(const std::string& word, const TargetOptions& options, const DiedAtLoad& died) {
   Target t;
@@ -224,9 +210,19 @@ Target dead_target(const std::string& word, const TargetOptions& options, const 
 
 }  // namespace
 
+void refuse_idle_options(const std::vector<std::string>& words, const SourceOptions& s) {
+  if (words.empty() || std::ranges::any_of(words, names_a_file)) return;
+  const char* const idle = !s.entry.empty()        ? "--entry"
+                           : !s.args.empty()       ? "--arg"
+                           : !s.dtypes.empty()     ? "--types"
+                           : !s.nvcc_flags.empty() ? "--nvcc-flags"
+                           : !s.python.empty()     ? "--python"
+                                                   : nullptr;
+  if (idle) throw InputError(fmt::format("{}: is for a file, and {} is a key", idle, words.front()));
+}
+
 std::vector<Target> resolve_targets(const TargetOptions& options, bool dead) {
   std::vector<Target> targets;
-  refuse_idle_options(options);
   for (const std::string& word : options.words) {
     const std::size_t first = targets.size();
     try {

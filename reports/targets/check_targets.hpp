@@ -42,6 +42,9 @@ struct Target {
 /// what dies while it is loaded is a target too, so that the others can be judged; else that throws.
 std::vector<Target> resolve_targets(const TargetOptions& options, bool dead = false);
 
+/// Throws InputError for options that say how a file is called and compiled, if no word names a file.
+void refuse_idle_options(const std::vector<std::string>& words, const SourceOptions& options);
+
 /// For kernels of source files that did not run because there is no GPU: what to add to the command. Else
 /// empty.
 std::string without_gpu_words(const std::vector<Target>& targets);

@@ -130,6 +130,7 @@ int run_adopt_command(AdoptArguments& o) {
   VerdictOutput answer(o.answer);
   choose_machine(o.require, o.device);
   check_arguments(o);
+  refuse_idle_options(o.targets.words, o.targets.source);
   const std::vector<Target> targets = resolve_targets(o.targets, true);
   std::set<std::string> keys;
   for (const Target& t : targets)

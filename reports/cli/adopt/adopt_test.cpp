@@ -240,6 +240,14 @@ TEST_F(Adopt, WhatIsTooCoarseToJudgeIsNoPass) {
   EXPECT_NE(read_file(at("out/badge.svg")).find("JUDGED IN PART"), std::string::npos);
   EXPECT_EQ(verify().status, kUndeclaredLimits) << verify().out;
   EXPECT_EQ(verify("", forged([](nlohmann::json& c) { c["kernels"][0]["too_coarse"] = 0; })).status, kFailed);
+  const Outcome more = verify("", forged([](nlohmann::json& c) { c["reason"] = "check (9,999,999 cases)"; }));
+  EXPECT_NE(more.out.find("its reason is "), more.out.npos) << more.out;
+  const Outcome open = verify("--cases 1", forged([](nlohmann::json& c) {
+                                for (auto& one : c["cases"])
+                                  if (!one["worst"].get<bool>()) one["status"] = "inconclusive";
+                              }));
+  EXPECT_NE(open.out.find("its verdict is JUDGED IN PART, and a case of it is inconclusive"), open.out.npos)
+      << open.out;
 }
 
 TEST_F(Adopt, AFileThatIsNoCertificateIsABadCall) {

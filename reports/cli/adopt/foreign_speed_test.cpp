@@ -71,6 +71,7 @@ class ForeignSpeed : public testing::Test {
     c.steps.push_back({.name = "check", .state = StepState::passed, .executed = 1});
     c.kernels.emplace_back();
     c.kernels[0].key = v.key(), c.kernels[0].passed = 1;
+    c.cases.emplace_back();
     const OutFolder out((own_.path() / "out").string());
     if (!resumed_) set_sweep_aside(out);
     sweep_step({{v, v.origin, [v] { return v; }}}, o, out, c);

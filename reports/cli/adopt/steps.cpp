@@ -154,10 +154,12 @@ void fuzz_step(const std::vector<Target>& targets, const StepOptions& o, const O
     step.seconds += one.seconds;
     corpora.add(one.corpus);
     write_files({{fuzz::corpus_file(folder / "corpus", t.unique_name(), {}), one.corpus}});
-    add_words(step.words,
-              fmt::format("{}: {} inputs, {} passed, largest share of a bound {:.3f}{}", t.variant.key(),
-                          grouped(one.evaluations), grouped(one.passed), one.largest_share,
-                          one.found > 0 ? fmt::format(", {} ways to fail", one.found) : ""));
+    add_words(
+        step.words,
+        fmt::format("{}: {} inputs, {} passed{}, largest share of a bound {:.3f}{}", t.variant.key(),
+                    grouped(one.evaluations), grouped(one.passed),
+                    one.coarse > 0 ? fmt::format(", {} too coarse to judge", grouped(one.coarse)) : "",
+                    one.largest_share, one.found > 0 ? fmt::format(", {} ways to fail", one.found) : ""));
   }
   records = with_run(records, environment());
   write_files({{folder / "records.jsonl", records}});

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "accuracy/record.hpp"
 #include "reports/adopt/certificate.hpp"
 #include "reports/out/journal.hpp"
 #include "reports/out/out_folder.hpp"
@@ -34,8 +35,8 @@ void fuzz_step(const std::vector<Target>& targets, const StepOptions& o, const O
 /// out/functions. Of a kernel whose functions nobody knows, it says what the check measured.
 void functions_step(const std::vector<Target>& targets, const std::vector<Record>& checked,
                     const StepOptions& o, const OutFolder& out, Certificate& c);
-/// At the beginning of a run that resumes none: the times that lie in out/sweep may be of another kernel of the
-/// same key, or of another machine. They are kept as sweep.old.jsonl.
+/// At the beginning of a run that resumes none: the times that lie in out/sweep may be of another kernel of
+/// the same key, or of another machine. They are kept as sweep.old.jsonl.
 void set_sweep_aside(const OutFolder& out);
 /// Times the kernels, where there is a GPU. Writes into out/sweep.
 void sweep_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,

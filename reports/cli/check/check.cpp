@@ -137,6 +137,7 @@ int run_check_command(CheckArguments& o) {
         "them");
   const Shard shard = part_of_run(o.shard);
   const std::size_t named = o.targets.words.size();
+  refuse_idle_options(o.targets.words, o.targets.source);
   if (o.jobs > 1 && shard.count > 1)
     throw InputError(
         o.shard.empty()

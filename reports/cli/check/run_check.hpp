@@ -21,10 +21,10 @@ std::vector<conformance::Group> groups_of_programs();
 ReportData run_check(const std::vector<Target>& targets, const conformance::ConformanceOptions& run,
                      bool quick, conformance::Keeper& keeper);
 
-/// The exit status of a check with these data.
 /// The record of a kernel that died while it was loaded.
 Record record_of_death(const Target& target);
 
+/// The exit status of a check with these data.
 int status_of_check(const ReportData& data, bool accept_limits);
 
 /// The contract of each kernel, for programs: the same as the page's table. An empty object if single cases

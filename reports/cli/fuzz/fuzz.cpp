@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 #include "accuracy/case/case.hpp"
@@ -70,6 +71,7 @@ int run_fuzz_command(const FuzzOptions& o) {
   if (!o.merge.empty()) return merge_campaigns(o, answer);
   if (o.candidates.empty())
     throw InputError("fuzz: name a candidate: a key or a plugin (assay list names the keys)");
+  refuse_idle_options(o.candidates, o.how.source);
   choose_device(o.device);
   for (std::int64_t V : o.sizes)
     if (V < 1 || V > fuzz::kMostColumns)  // of no column nothing is judged

@@ -168,11 +168,12 @@ FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const
   const fuzz::SearchResult& r = done.result;
   write_corpus(corpus);
   fmt::print(
-      "{}: {} genomes ({} passed, {} outside the domain, {} inconclusive), {} rows, {:.4g} elements in "
+      "{}: {} genomes ({} passed, {} outside the domain{}, {} inconclusive), {} rows, {:.4g} elements in "
       "{:.1f} s: "
-      "{:.3g} elements/s, {:.3g} genomes/s, {} judged by every check; largest share of a bound {:.3f} ({}); "
+      "{:.3g} elements/s, {:.3g} genomes/s, {} checked in full; largest share of a bound {:.3f} ({}); "
       "corpus {}\n",
-      v.key(), r.evaluations, r.passed, r.unsupported, r.inconclusive, r.rows,
+      v.key(), r.evaluations, r.passed, r.unsupported - r.coarse,
+      r.coarse > 0 ? fmt::format(", {} too coarse to judge", r.coarse) : "", r.inconclusive, r.rows,
       static_cast<double>(r.elements), r.seconds, static_cast<double>(r.elements) / std::max(r.seconds, 1e-9),
       static_cast<double>(r.evaluations) / std::max(r.seconds, 1e-9), r.in_full, r.largest_share,
       r.largest_check.empty() ? "none" : r.largest_check, done.remembered);
@@ -181,6 +182,7 @@ FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const
                       .evaluations = r.evaluations,
                       .passed = r.passed,
                       .elements = r.elements,
+                      .coarse = r.coarse,
                       .largest_share = r.largest_share,
                       .largest_check = r.largest_check,
                       .seconds = r.seconds,
@@ -213,6 +215,7 @@ void each_field(O& o, Visit& visit) {
   visit("evaluations", o.evaluations);
   visit("passed", o.passed);
   visit("elements", o.elements);
+  visit("coarse", o.coarse);
   visit("largest_share", o.largest_share);
   visit("largest_check", o.largest_check);
   visit("seconds", o.seconds);

@@ -22,6 +22,7 @@ struct FuzzOutcome {
   std::string first = {};    // the command that repeats the first finding
   std::string records = {};  // lines of records.jsonl
   std::int64_t evaluations = 0, passed = 0, elements = 0;
+  std::int64_t coarse = 0;  // inputs that were not judged: the claimed arithmetic lets nearly any output pass
   double largest_share = 0;  // error / bound
   std::string largest_check = {};
   double seconds = 0;

@@ -52,7 +52,7 @@ TEST_F(FuzzCommand, PassesARightKernelAndKeepsWhatItLearned) {
   EXPECT_EQ(run(call), kPassed) << out_ << err_;
   EXPECT_NE(out_.find("64 genomes"), std::string::npos) << out_;
   EXPECT_NE(out_.find("elements/s"), std::string::npos) << out_;
-  EXPECT_NE(out_.find("PASS: 1 candidates searched"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("PASS: 1 candidate searched"), std::string::npos) << out_;
   const std::string file = at("corpus/online_block-f16-host.corpus.jsonl");
   const fuzz::Corpus first = fuzz::corpus_from_text(read_file(file), file);
   EXPECT_EQ(first.evaluations, 64);
@@ -60,6 +60,17 @@ TEST_F(FuzzCommand, PassesARightKernelAndKeepsWhatItLearned) {
   const fuzz::Corpus second = fuzz::corpus_from_text(read_file(file), file);
   EXPECT_EQ(second.evaluations, 128);
   EXPECT_GE(second.entries.size(), first.entries.size());
+}
+
+TEST_F(FuzzCommand, CountsInputsThatAreTooCoarseToJudge) {
+  EXPECT_EQ(run({"fuzz", "three_kernel_safe_thread/f16@host", "--evaluations", "32", "--out", at("out")}),
+            kPassed);
+  EXPECT_NE(
+      out_.find(
+          "JUDGED IN PART: 1 candidate searched, nothing found; 28 of 32 inputs were too coarse to judge"),
+      std::string::npos)
+      << out_;
+  EXPECT_EQ(out_.find("PASS"), std::string::npos) << out_;
 }
 
 TEST_F(FuzzCommand, IsOneLineAndNoFileForABadCall) {

@@ -45,7 +45,8 @@ class FuzzVerdict {
 
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::int64_t candidates_ = 0, absent_ = 0, judged_ = 0, found_ = 0;
-  std::int64_t evaluations_ = 0, passed_ = 0;
+  std::int64_t evaluations_ = 0, passed_ = 0, coarse_ = 0;
+  bool in_part_ = false;  // most inputs of a candidate were too coarse to judge
   std::int64_t processes_ = 0, processes_passed_ = 0;
   int worst_process_ = 0;
   std::string first_;
@@ -64,6 +65,8 @@ inline void FuzzVerdict::take(const std::string& key, const FuzzOutcome& o) {
   judged_ += o.judged;
   evaluations_ += o.evaluations;
   passed_ += o.passed;
+  coarse_ += o.coarse;
+  in_part_ = in_part_ || o.coarse > o.passed;
   take_records(o.records);
   if (o.found > 0) return;
   VerdictCase one{.suite = key, .name = "search", .records = o.evaluations};
@@ -108,7 +111,10 @@ inline int FuzzVerdict::status() const {
 
 inline std::string FuzzVerdict::verdict() const {
   const int s = status();
-  return name(s == kPassed ? Verdict::pass : s == kEnvironment ? Verdict::not_run : Verdict::fail);
+  return name(s == kPassed && in_part_ ? Verdict::judged_in_part
+              : s == kPassed           ? Verdict::pass
+              : s == kEnvironment      ? Verdict::not_run
+                                       : Verdict::fail);
 }
 
 inline std::string FuzzVerdict::reason() const {
@@ -120,8 +126,10 @@ inline std::string FuzzVerdict::reason() const {
   if (status() == kEnvironment) return "no candidate can run here";
   if (status() == kFailed)
     return fmt::format("no case of {} candidates was judged", candidates_ - absent_ - judged_);
-  return fmt::format("{} candidates searched, nothing found{}", judged_,
-                     absent_ > 0 ? fmt::format(" ({} not run)", absent_) : "");
+  return fmt::format(
+      "{} candidate{} searched, nothing found{}{}", judged_, judged_ == 1 ? "" : "s",
+      absent_ > 0 ? fmt::format(" ({} not run)", absent_) : "",
+      coarse_ > 0 ? fmt::format("; {} of {} inputs were too coarse to judge", coarse_, evaluations_) : "");
 }
 
 inline VerdictDocument FuzzVerdict::document() const {
@@ -132,11 +140,9 @@ inline VerdictDocument FuzzVerdict::document() const {
   d.exit_status = status();
   d.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   d.environment = environment();
-  d.counts = {{"candidates", candidates_},
-              {"searched", candidates_ - absent_},
-              {"inputs", evaluations_},
-              {"passed", passed_},
-              {"findings", found_}};
+  d.counts = {{"candidates", candidates_}, {"searched", candidates_ - absent_},
+              {"inputs", evaluations_},    {"passed", passed_},
+              {"too_coarse", coarse_},     {"findings", found_}};
   d.cases = cases_;
   return d;
 }

@@ -153,7 +153,7 @@ TEST_F(AnswerOfCommands, OfASearch) {
   EXPECT_EQ(json["counts"]["findings"], 0);
   ASSERT_EQ(json["kernels"].size(), 1u);
   EXPECT_EQ(json["kernels"][0]["passed"], 1);
-  EXPECT_NE(text.find("PASS: 1 candidates searched, nothing found"), text.npos) << text;
+  EXPECT_NE(text.find("PASS: 1 candidate searched, nothing found"), text.npos) << text;
   run("fuzz safe_block/f32@host mutant.max_from_zero/f32@host --evaluations 64 --jobs 1 --in-process",
       kFailed);
   EXPECT_EQ(json["verdict"], "FAIL");
