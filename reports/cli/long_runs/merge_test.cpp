@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "kernels/device.hpp"
+#include "kernels/registry.hpp"
 #include "reference/test_folder.hpp"
 #include "reports/cli/command_test.hpp"
 #include "reports/cli/long_runs/process_test.hpp"
@@ -295,6 +296,7 @@ TEST_F(MergeCommand, AKernelThatOnePartCouldNotRunIsLacking) {
 
 TEST_F(MergeCommand, APartWhoseMachineRunsNothingIsOfNoUse) {
   if (unavailable_reason(Backend::cuda).empty()) GTEST_SKIP() << "a GPU is here";
+  if (!find_variant("safe_block/f32@cuda")) GTEST_SKIP() << "compiled without CUDA";
   const Outcome o =
       run("report --key safe_block/f32@cuda --family normal_1 --V 33 --V 129 --rows 1", "parts", "0/2");
   EXPECT_EQ(o.status, kEnvironment) << o.out;
