@@ -23,7 +23,7 @@ const std::vector<Usage> kUsages = {
     {"list", {"0  listed", kBadCallText}, {"assay list", "assay list --families"}},
     {"report",
      {"0  every planned case passed", "1  a case failed, was inconclusive, or did not run", kBadCallText,
-      kNoGpuText},
+      "3  the machine lacks what was asked for: no GPU, no memory; or no output was judged"},
      {"assay report --key safe_block/f32@host --family gpt_logits --V 4099",
       "assay report --key 'online_*/f16@host' --out out/online"}},
     {"check",
