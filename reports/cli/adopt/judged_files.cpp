@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "kernels/isolation/process/process.hpp"
-#include "reports/adopt/sha256.hpp"
+#include "reference/hash/sha256.hpp"
 #include "reports/targets/python_candidates.hpp"
 
 namespace assay {

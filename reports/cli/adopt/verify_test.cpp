@@ -8,8 +8,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "reference/hash/sha256.hpp"
 #include "reports/adopt/consistent.hpp"
-#include "reports/adopt/sha256.hpp"
 #include "reports/cli/adopt/adopt_test.hpp"
 
 namespace assay {

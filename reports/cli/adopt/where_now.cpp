@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "reference/error.hpp"
-#include "reports/adopt/sha256.hpp"
+#include "reference/hash/sha256.hpp"
 
 namespace assay {
 namespace {

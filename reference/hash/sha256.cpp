@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reports/adopt/sha256.hpp"
+#include "reference/hash/sha256.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SHA-256 (FIPS 180-4): names the bytes that a certificate is about. No library that this project links has
-// it.
+// SHA-256 (FIPS 180-4): names bytes. Whatever must not be mistaken for something else is named by it: what a
+// certificate is about, what was compiled, what a journal goes on with. No library that this project links
+// has it.
 #pragma once
 
 #include <array>

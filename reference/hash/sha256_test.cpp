@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SHA-256 on the examples of FIPS 180 (its appendix B, and NIST's examples with intermediate values).
-#include "reports/adopt/sha256.hpp"
+#include "reference/hash/sha256.hpp"
 
 #include <gtest/gtest.h>
 
