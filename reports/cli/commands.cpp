@@ -13,7 +13,7 @@
 #include <system_error>
 #include <vector>
 
-#include "kernels/adapter/compile/announce.hpp"
+#include "kernels/adapter/toolchain/announce.hpp"
 #include "kernels/isolation/shared/plain_text.hpp"
 #include "reference/environment_error.hpp"
 #include "reference/error.hpp"

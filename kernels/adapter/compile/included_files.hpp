@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/adapter/compile/build_folder.hpp"
+#include "kernels/adapter/cache/build_folder.hpp"
 
 namespace assay {
 

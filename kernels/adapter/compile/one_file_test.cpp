@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/adapter/compile/toolchain.hpp"
+#include "kernels/adapter/toolchain/toolchain.hpp"
 #include "reference/test_folder.hpp"
 
 namespace assay {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the build folder and writes into it what is to be compiled.
-#include "kernels/adapter/compile/build_folder.hpp"
+#include "kernels/adapter/cache/build_folder.hpp"
 
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "kernels/adapter/compile/build_folder.hpp"
+#include "kernels/adapter/cache/build_folder.hpp"
 #include "reference/error.hpp"
 #include "reference/test_folder.hpp"
 

@@ -47,7 +47,8 @@ std::filesystem::path build_folder(const std::string& asked);
 /// Marks a file or folder of the build folder as used now.
 void note_use(const std::filesystem::path& path);
 
-/// The bytes that the default build folder may hold: ASSAY_CACHE_MB in the environment, or 2 GB. Throws InputError.
+/// The bytes that the default build folder may hold: ASSAY_CACHE_MB in the environment, or 2 GB. Throws
+/// InputError.
 std::uintmax_t cache_limit();
 
 /// Removes what was used longest ago, until the folder holds no more than `most` bytes. What was used within

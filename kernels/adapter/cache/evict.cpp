@@ -8,7 +8,7 @@
 #include <system_error>
 #include <vector>
 
-#include "kernels/adapter/compile/build_folder.hpp"
+#include "kernels/adapter/cache/build_folder.hpp"
 #include "reference/error.hpp"
 
 namespace assay {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/adapter/compile/announce.hpp"
+#include "kernels/adapter/toolchain/announce.hpp"
 
 #include <mutex>
 #include <utility>

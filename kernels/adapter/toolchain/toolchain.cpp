@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/adapter/compile/toolchain.hpp"
+#include "kernels/adapter/toolchain/toolchain.hpp"
 
 #include <fcntl.h>
 #include <spawn.h>
