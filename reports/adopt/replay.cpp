@@ -18,26 +18,40 @@ bool same_figure(const std::optional<double>& a, const std::optional<double>& b)
 
 std::string differing_file(const std::vector<CertifiedFile>& then, const std::vector<CertifiedFile>& now,
                            bool rebuilt) {
-  const auto with_role = [](const std::vector<CertifiedFile>& files, const std::string& role) {
-    return std::find_if(files.begin(), files.end(), [&](const CertifiedFile& f) { return f.role == role; });
+  // Of the files that are included there may be many, each with a name.
+  const auto same_place = [](const std::vector<CertifiedFile>& files, const CertifiedFile& one) {
+    return std::find_if(files.begin(), files.end(), [&](const CertifiedFile& f) {
+      return f.role == one.role && (f.role != "include" || f.path == one.path);
+    });
+  };
+  // The binary holds what a compiler made of the system's headers. Where it is the same one, these do not
+  // matter.
+  const auto decides = [&](const CertifiedFile& f) {
+    return f.role != "system" && f.role != "compiler" && !(rebuilt && f.role == "binary");
   };
   // What the verdict is about must be known: a certificate without a hash is one of any kernel.
   for (const CertifiedFile& n : now) {
-    const auto at = with_role(then, n.role);
+    const auto at = same_place(then, n);
     if (!n.sha256.empty() && (at == then.end() || at->sha256.empty()))
       return fmt::format("{} {}: the certificate has no hash of it", n.role, n.path);
   }
   for (const CertifiedFile& f : then) {
-    const auto at = with_role(now, f.role);
+    const auto at = same_place(now, f);
     if (at == now.end())
       return fmt::format("{} {}: the certificate has its hash, and it is not there now", f.role, f.path);
-    if (rebuilt && f.role == "binary") continue;
-    if (at->sha256 != f.sha256)
-      return fmt::format(
-          "{} {}: its SHA-256 is {}, and in the certificate {}{}", f.role, at->path, at->sha256, f.sha256,
-          f.role == "binary" ? " (one that was built in another place or by another compiler is "
-                               "replayed with --rebuilt)"
-                             : "");
+    if (!decides(f) || at->sha256 == f.sha256) continue;
+    std::string others;
+    for (const CertifiedFile& one : then)
+      if (const auto other = same_place(now, one); f.role == "binary" && !decides(one) &&
+                                                   other != now.end() && other->sha256 != one.sha256 &&
+                                                   one.role != "binary")
+        others += (others.empty() ? "; also other: " : ", ") + other->path;
+    return fmt::format("{} {}: its SHA-256 is {}, and in the certificate {}{}{}", f.role, at->path,
+                       at->sha256, f.sha256,
+                       f.role == "binary" ? " (one that was built in another place or by another compiler is "
+                                            "replayed with --rebuilt)"
+                                          : "",
+                       others);
   }
   return {};
 }

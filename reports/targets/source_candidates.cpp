@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <sstream>
+#include <utility>
 
 #include "kernels/adapter/entry/finder.hpp"
 #include "kernels/declaration.hpp"
@@ -36,7 +37,7 @@ std::pair<std::string, std::string> file_and_name(const std::string& word) {
 /// Compiled files, by the words that name a candidate.
 struct Sources {
   std::mutex lock;
-  std::map<std::string, OneFile> files;
+  std::map<std::string, std::pair<OneFile, CompiledFile>> files;
 };
 Sources& sources() {
   static Sources all;
@@ -192,21 +193,28 @@ std::vector<SourceCandidate> source_candidates(const std::string& word, const So
     const std::size_t at = c.plugin.rfind('#');
     const bool several = options.entry.empty() && at != c.plugin.npos;
     c.variant.origin = source_words(several ? file + c.plugin.substr(at) : file, one);
-    remember_source(c.variant, one_file(word, one));
+    remember_source(c.variant, one_file(word, one), made);
     all.push_back(std::move(c));
   }
   return all;
 }
 
-void remember_source(const Variant& variant, const OneFile& file) {
+void remember_source(const Variant& variant, const OneFile& file, const CompiledFile& made) {
   const std::lock_guard<std::mutex> lock(sources().lock);
-  sources().files[variant.origin] = file;
+  sources().files[variant.origin] = {file, made};
 }
 
 std::optional<OneFile> source_of(const Variant& variant) {
   const std::lock_guard<std::mutex> lock(sources().lock);
   const auto at = sources().files.find(variant.origin);
-  return at == sources().files.end() ? std::nullopt : std::optional(at->second);
+  return at == sources().files.end() ? std::nullopt : std::optional(at->second.first);
+}
+
+std::optional<CompiledFile> compiled_of(const Variant& variant) {
+  const std::lock_guard<std::mutex> lock(sources().lock);
+  const auto at = sources().files.find(variant.origin);
+  return at == sources().files.end() || at->second.second.path.empty() ? std::nullopt
+                                                                       : std::optional(at->second.second);
 }
 
 }  // namespace assay

@@ -56,9 +56,12 @@ struct SourceCandidate {
 std::vector<SourceCandidate> source_candidates(const std::string& word, const SourceOptions& options,
                                                const IsolationOptions& isolation = {});
 
-/// Notes that the variant was compiled from this file. source_candidates does it for all of its own.
-void remember_source(const Variant& variant, const OneFile& file);
+/// Notes that the variant was compiled from this file, and what was made of it. source_candidates does it for
+/// all of its own.
+void remember_source(const Variant& variant, const OneFile& file, const CompiledFile& made = {});
 /// The file from which a candidate of this process was compiled; empty for any other variant.
 std::optional<OneFile> source_of(const Variant& variant);
+/// What was made of that file; empty for any other variant.
+std::optional<CompiledFile> compiled_of(const Variant& variant);
 
 }  // namespace assay

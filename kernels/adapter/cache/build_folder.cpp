@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
@@ -13,6 +14,7 @@
 #include "kernels/adapter/embedded.hpp"
 #include "reference/error.hpp"
 #include "reference/file_writing.hpp"
+#include "reference/hash/sha256.hpp"
 
 namespace assay {
 
@@ -60,21 +62,41 @@ fs::path build_folder(const std::string& asked) {
   return fs::absolute(p);
 }
 
+const std::string& embedded_sha256() {
+  static const std::string hash = [] {
+    Sha256 all;
+    for (const EmbeddedText& t : embedded_texts()) all.add(sha256_of(t.path) + sha256_of(t.text));
+    return all.hex();
+  }();
+  return hash;
+}
+
+std::string plain_name(std::string_view name) {
+  std::string text;
+  for (const char c : name.substr(0, 80))
+    text += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.' ? c : '_';
+  return text.starts_with('-') ? "_" + text : text;
+}
+
+namespace {
+
+void write_if_other(const fs::path& path, std::string_view text) {
+  std::error_code error;
+  if (!fs::is_regular_file(fs::symlink_status(path, error)) || read_text(path) != text)
+    write_text(path, text);
+}
+
+}  // namespace
+
 fs::path write_headers(const fs::path& build) {
-  Fingerprint f;
-  for (const EmbeddedText& t : embedded_texts()) f << t.path << t.text;
-  const fs::path folder = build / ("headers-" + f.text().substr(0, 16));
-  if (fs::exists(folder / "complete")) {
-    note_use(folder);
-    return folder;
-  }
+  const fs::path folder = build / ("headers-" + embedded_sha256().substr(0, 16));
   for (const EmbeddedText& t : embedded_texts()) {
-    write_text(folder / t.path, t.text);
+    write_if_other(folder / t.path, t.text);
     // The public headers are C++17 and end in .h.
     if (const fs::path name = fs::path(t.path).filename(); name.extension() == ".h")
-      write_text(folder / "assay" / name, t.text);
+      write_if_other(folder / "assay" / name, t.text);
   }
-  write_text(folder / "complete", "");
+  note_use(folder);
   return folder;
 }
 

@@ -16,30 +16,6 @@ std::string read_text(const std::filesystem::path& path);
 /// Writes the whole file or nothing, even if two processes write it at once.
 void write_text(const std::filesystem::path& path, std::string_view text);
 
-/// A fingerprint of the texts given to it: 128 bits in hexadecimal, from two FNV-1a hashes with different
-/// bases.
-class Fingerprint {
- public:
-  Fingerprint& operator<<(std::string_view text) {
-    for (const char c : text) {
-      a_ = (a_ ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-      b_ = (b_ ^ static_cast<unsigned char>(c)) * 0x100000001b3u + 0x9e3779b97f4a7c15u;
-    }
-    a_ = (a_ ^ 0x100) * 0x100000001b3u;  // so that it matters where one text ends
-    b_ = (b_ ^ 0x100) * 0x100000001b3u;
-    return *this;
-  }
-  std::string text() const {
-    std::string s;
-    for (const std::uint64_t x : {a_, b_})
-      for (int i = 60; i >= 0; i -= 4) s += "0123456789abcdef"[x >> i & 15];
-    return s;
-  }
-
- private:
-  std::uint64_t a_ = 0xcbf29ce484222325u, b_ = 0x84222325cbf29ce4u;
-};
-
 /// The folder that was asked for, or the default one if `asked` is empty. Throws InputError if it is not
 /// writable.
 std::filesystem::path build_folder(const std::string& asked);
@@ -55,8 +31,15 @@ std::uintmax_t cache_limit();
 /// the last hour stays, because another process may be about to use it.
 void evict_old(const std::filesystem::path& folder, std::uintmax_t most);
 
+/// SHA-256 of the project's own files: their names and contents.
+const std::string& embedded_sha256();
+
+/// A name for a file, made from any other: it means nothing to a shell. (nvcc hands its arguments to one.)
+std::string plain_name(std::string_view name);
+
 /// Writes the project's own files under the names by which they are included: kernels/..., and the public
-/// ones also as assay/... Returns their folder.
+/// ones also as assay/... What is there already is compared, and written again if it differs. Returns their
+/// folder.
 std::filesystem::path write_headers(const std::filesystem::path& build);
 
 }  // namespace assay

@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the compilers of a build, and says why a file does not compile.
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "kernels/adapter/cache/build_folder.hpp"
+#include "kernels/adapter/cache/sealed_build.hpp"
 #include "kernels/adapter/compile/builds.hpp"
 #include "kernels/adapter/compile/compiler_log.hpp"
+#include "kernels/adapter/compile/included_files.hpp"
 #include "kernels/adapter/entry/source_tokens.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
 #include "kernels/adapter/toolchain/announce.hpp"
 #include "kernels/adapter/toolchain/toolchain.hpp"
+#include "reference/environment_error.hpp"
 #include "reference/error.hpp"
 #include "reference/file_writing.hpp"
+#include "reference/hash/sha256.hpp"
 
 namespace assay {
 
@@ -63,23 +72,121 @@ std::string unknown_word(const OneFile& file, const std::set<fs::path>& texts) {
   return {};
 }
 
+/// The first of these files that is another one now.
+std::string changed_among(const std::vector<HashedFile>& files) {
+  for (const HashedFile& f : files)
+    if (std::error_code error; !fs::is_regular_file(f.path, error) || sha256_of_file(f.path) != f.sha256)
+      return f.path;
+  return {};
+}
+
+/// What the linker has read, as its list says: not the files that end with the scratch folder.
+std::vector<HashedFile> linked_files(const fs::path& list, const fs::path& scratch, SystemHashes& hashes) {
+  std::error_code error;
+  std::set<std::string> all;
+  if (fs::is_regular_file(list, error))
+    for (const std::string& f : files_of_rule(read_text(list)))
+      if (const fs::path real = fs::canonical(f, error);
+          !error && !real.string().starts_with(fs::canonical(scratch).string() + "/"))
+        all.insert(real.string());
+  std::vector<HashedFile> files;
+  for (const std::string& f : all) files.push_back({f, hashes.of(f)});
+  return files;
+}
+
+/// Says what the author can change, if the call of the entry is wrong and not the file.
+void explain(const BuildOrder& o, const std::string& text, const fs::path& log) {
+  if (!in_adapter(text)) return;
+  std::set<std::string> contents;
+  for (const fs::path& p : o.texts) contents.insert(read_text(p));
+  const std::string unknown = unknown_word(o.file, o.texts);
+  for (const EntrySignature& s : entries_of(o.file)) {
+    const std::string macro = behind_macro(s.function, o.file.source, contents);
+    const bool named = unknown.empty() || unknown.starts_with("--arg");
+    const std::string fits_not = misfit(text, s.function, o.file.source, contents, log.string());
+    const bool absent = !named || macro.find(" is a macro") != macro.npos;
+    for (const std::string& why : {absent ? macro : std::string(), unknown, fits_not})
+      if (!why.empty()) throw InputError(why);
+  }
+}
+
+bool same_file(const fs::path& a, const fs::path& b) {
+  std::error_code error;
+  return fs::equivalent(a, b, error);
+}
+
+CompiledFile described(const BuildOrder& o, SealedBuild built, bool cached) {
+  CompiledFile made;
+  made.path = built.path.string();
+  made.sha256 = std::move(built.sha256);
+  made.compiler = o.compiler.version;
+  made.compiler_path = o.compiler.words[0];
+  made.compiler_sha256 = o.compiler.sha256;
+  made.command = command_text(o.words);
+  for (const std::string& one : compiler_inputs()) made.environment.push_back(one);
+  made.files = o.read.files;
+  made.system = o.read.system;
+  for (HashedFile& f : built.read)
+    if (is_system_file(f.path, o.compiler))
+      made.system.push_back(std::move(f));
+    else if (std::none_of(o.objects.begin(), o.objects.end(),
+                          [&](const std::string& own) { return same_file(own, f.path); }))
+      made.files.push_back(std::move(f));
+  made.way = std::move(built.note);
+  made.cached = cached;
+  return made;
+}
+
 }  // namespace
 
-void compile_step(const std::string& source, const std::vector<std::string>& words, const fs::path& log) {
-  // Another process may compile the same file into the same folder.
-  const fs::path own = unique_part(log);
-  const int status = run_program(words, own.string());
-  if (status == 0) {
-    fs::remove(own);
-    return;
+void compile_step(const std::string& source, const std::vector<std::string>& words, const Workplace& at,
+                  const fs::path& kept) {
+  const CompilerRun run{
+      .words = words, .writable = at.scratch, .log = unique_part(at.scratch / "log"), .read = at.read};
+  int status = 0;
+  try {
+    status = run_compiler(run);
+  } catch (const EnvironmentError&) {
+    throw;
+  } catch (const InputError& e) {
+    throw InputError(source + " does not compile: " + e.what());
   }
-  const std::string text = read_text(own);
-  fs::rename(own, log);
+  if (status == 0) return;
+  const std::string text = start_of_log(run.log);
+  write_text(kept, text);
   if (const std::string why = unspoken(text); !why.empty()) throw InputError(why);
-  const std::string error = first_error(text);
-  throw InputError(source + " does not compile: " +
-                   (error.empty() ? words[0] + " ended with " + std::to_string(status) : error) +
-                   " (log: " + log.string() + ")");
+  std::string error = over_a_limit(text, status);
+  if (error.empty()) error = first_error(text);
+  if (error.empty()) error = words[0] + " ended with " + std::to_string(status);
+  throw InputError(source + " does not compile: " + error + " (log: " + kept.string() + ")");
+}
+
+bool can_ask(const OneFile& file, const std::function<bool()>& ask) {
+  try {
+    return ask();
+  } catch (const EnvironmentError&) {
+    throw;
+  } catch (const InputError& e) {
+    throw InputError(file.source + " does not compile: " + e.what());
+  }
+}
+
+std::string key_of_command(const std::vector<std::string>& words, const Compiler& compiler) {
+  Sha256 key;
+  for (const std::string& w : words) key.add(w + '\0');
+  for (const std::string& one : compiler_inputs()) key.add(one + '\0');
+  key.add(compiler.version + '\n' + compiler.sha256);
+  return key.hex();
+}
+
+std::vector<fs::path> folders_to_read(const std::set<fs::path>& texts, const std::vector<std::string>& flags,
+                                      const fs::path& build) {
+  std::set<fs::path> all = {build};
+  for (const fs::path& t : texts) all.insert(t.parent_path());
+  std::error_code error;
+  for (const fs::path& f : include_folders(flags))
+    if (const fs::path real = fs::canonical(f, error); !error) all.insert(real);
+  return {all.begin(), all.end()};
 }
 
 std::string command_text(const std::vector<std::string>& words) {
@@ -91,42 +198,47 @@ std::string command_text(const std::vector<std::string>& words) {
   return s;
 }
 
-CompiledFile finish_build(const OneFile& file, const std::set<fs::path>& texts, const fs::path& target,
-                          std::vector<std::string> words, const std::string& version) {
-  CompiledFile made;
-  made.path = target.string();
-  made.compiler = version;
-  made.command = command_text(words);
-  made.cached = fs::exists(target);
-  if (made.cached) {
-    note_use(target);
-    return made;
-  }
-  const fs::path part = unique_part(target), log = target.string() + ".log";
-  words.insert(words.end(), {"-o", part.string()});
-  try {
-    const Announced now(fs::path(file.source).filename().string());
-    compile_step(file.source, words, log);
-  } catch (const InputError&) {
-    // An error in the author's own file is reported as it is.
-    const std::string text = read_text(log);
-    if (!in_adapter(text)) throw;
-    std::set<std::string> contents;
-    for (const fs::path& p : texts) contents.insert(read_text(p));
-    const std::string unknown = unknown_word(file, texts);
-    for (const EntrySignature& s : entries_of(file)) {
-      const std::string macro = behind_macro(s.function, file.source, contents);
-      const bool named = unknown.empty() || unknown.starts_with("--arg");
-      const std::string fits_not = misfit(text, s.function, file.source, contents, log.string());
-      const bool absent = !named || macro.find(" is a macro") != macro.npos;
-      for (const std::string& why : {absent ? macro : std::string(), unknown, fits_not})
-        if (!why.empty()) throw InputError(why);
+std::vector<std::string> list_what_is_linked(const BuildOrder& o, const Workplace& at) {
+  if (!o.compiler.lists_linked) return {};
+  const std::string option = "--dependency-file=" + (at.scratch / "linked").string();
+  return o.by_nvcc ? std::vector<std::string>{"-Xlinker", option} : std::vector<std::string>{"-Wl," + option};
+}
+
+CompiledFile finish_build(const BuildOrder& o, const Workplace& at, SystemHashes& hashes) {
+  const std::string key = sha256_of(key_of_command(o.words, o.compiler) + hash_of(o.read) +
+                                    sha256_of(o.adapter) + embedded_sha256() + o.why_anew);
+  const BuildPlace place(o.folder, o.stem, key, o.suffix);
+  std::string changed;
+  if (o.why_anew.empty())
+    if (std::optional<SealedBuild> found = place.find(hashes, changed)) {
+      hashes.remember();
+      return described(o, std::move(*found), true);
     }
+  if (!changed.empty()) note_of_compilation(changed);
+
+  const fs::path part = at.scratch / "built", log = place.folder() / "compiler.log";
+  std::string note;
+  try {
+    const Announced now(fs::path(o.file.source).filename().string());
+    if (o.make) {
+      note = o.make(part, log);
+    } else {
+      std::vector<std::string> words = o.words;
+      for (std::string& word : list_what_is_linked(o, at)) words.push_back(std::move(word));
+      words.insert(words.end(), {"-o", part.string()});
+      compile_step(o.file.source, words, at, log);
+    }
+  } catch (const InputError&) {
+    std::error_code error;
+    if (fs::is_regular_file(log, error)) explain(o, read_text(log), log);
     throw;
   }
-  fs::rename(part, target);
-  if (file.build_dir.empty()) evict_old(build_folder(""), cache_limit());
-  return made;
+  if (const std::string file = changed_among(o.read.files); !file.empty())
+    throw InputError(file + ": was changed while it was compiled");
+  SealedBuild built = place.keep(part, linked_files(at.scratch / "linked", at.scratch, hashes), note);
+  hashes.remember();
+  if (o.file.build_dir.empty()) evict_old(build_folder(""), cache_limit());
+  return described(o, std::move(built), false);
 }
 
 }  // namespace assay

@@ -2,16 +2,20 @@
 // Compiles a file for the host executor, and the executor itself.
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "kernels/adapter/cache/build_folder.hpp"
+#include "kernels/adapter/cache/sealed_build.hpp"
 #include "kernels/adapter/compile/builds.hpp"
 #include "kernels/adapter/compile/included_files.hpp"
 #include "kernels/adapter/embedded.hpp"
 #include "kernels/adapter/toolchain/announce.hpp"
 #include "kernels/adapter/toolchain/toolchain.hpp"
-#include "reference/file_writing.hpp"
+#include "reference/hash/sha256.hpp"
 
 namespace assay {
 
@@ -54,38 +58,51 @@ std::vector<std::string> without_paths(const std::set<fs::path>& texts, const fs
 
 /// The executor's object files, compiled once for each compiler.
 std::vector<std::string> executor_objects(const fs::path& build, const fs::path& headers,
-                                          const std::vector<std::string>& compiler,
-                                          const std::string& version, Sanitize sanitize) {
-  Fingerprint f;
-  f << headers.string() << command_text(compiler) << version
-    << (sanitize == Sanitize::threads ? "threads" : "paths");
-  const fs::path folder = build / ("executor-" + f.text().substr(0, 16));
-  fs::create_directories(folder);
-  std::vector<std::string> objects;
+                                          const Compiler& compiler, Sanitize sanitize, const Workplace& at,
+                                          SystemHashes& hashes) {
   std::vector<fs::path> sources;
   for (const EmbeddedText& t : embedded_texts())
     if (const fs::path p = t.path; p.parent_path() == "kernels/host" && p.extension() == ".cpp")
       sources.push_back(p);
+  std::vector<std::string> objects;
   for (const fs::path& source : sources) {
-    const fs::path object = folder / (source.stem().string() + ".o");
-    objects.push_back(object.string());
-    if (fs::exists(object)) continue;
-    std::vector<std::string> words = compiler;
+    std::vector<std::string> words = compiler.words;
     words.insert(words.end(), {"-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-w", "-ffp-contract=off",
                                "-fno-tree-slp-vectorize", "-fno-tree-ter", "-I" + headers.string()});
     if (sanitize == Sanitize::threads)
       words.push_back("-DASSAY_TSAN");
     else
       for (std::string& flag : without_paths({}, headers, {})) words.push_back(std::move(flag));
-    const fs::path part = unique_part(object);
-    const Announced now("the host executor, once for this compiler: file " + std::to_string(objects.size()) +
-                        " of " + std::to_string(sources.size()));
-    words.insert(words.end(), {"-c", (headers / source).string(), "-o", part.string()});
-    compile_step("the host executor (Boost.Context is needed: libboost-context-dev)", words,
-                 object.string() + ".log");
-    fs::rename(part, object);
+    words.insert(words.end(), {"-c", (headers / source).string()});
+    const BuildPlace place(build, "executor-" + source.stem().string(),
+                           sha256_of(key_of_command(words, compiler) + embedded_sha256()), ".o");
+    std::string changed;
+    std::optional<SealedBuild> built = place.find(hashes, changed);
+    if (!changed.empty()) note_of_compilation(changed);
+    if (!built) {
+      const fs::path part = at.scratch / "executor.o", list = at.scratch / "executor.d";
+      const Announced now("the host executor, once for this compiler: file " +
+                          std::to_string(objects.size() + 1) + " of " + std::to_string(sources.size()));
+      words.insert(words.end(), {"-MD", "-MF", list.string(), "-MT", "made", "-o", part.string()});
+      compile_step("the host executor (Boost.Context is needed: libboost-context-dev)", words, at,
+                   place.folder() / "compiler.log");
+      ReadFiles read = hashed(files_of_rule(read_text(list)), compiler, hashes);
+      leave_out(read, headers);
+      read.system.insert(read.system.end(), read.files.begin(), read.files.end());
+      built = place.keep(part, std::move(read.system));
+    }
+    objects.push_back(built->path.string());
   }
   return objects;
+}
+
+/// Puts the author's files in the place of those that were written from them.
+void name_originals(ReadFiles& read, const Rewritten& rewritten,
+                    const std::map<fs::path, std::string>& texts) {
+  for (HashedFile& f : read.files)
+    for (const auto& [made, original] : rewritten.originals())
+      if (std::error_code error; fs::canonical(made, error) == f.path)
+        f = {fs::canonical(original, error).string(), sha256_of(texts.at(original))};
 }
 
 }  // namespace
@@ -94,53 +111,70 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
   const fs::path source = fs::absolute(file.source).lexically_normal();
   const std::vector<EntrySignature> entries = entries_of(file);
   const fs::path build = build_folder(file.build_dir);
+  const Scratch scratch(build);
+  SystemHashes hashes(build);
   const fs::path headers = write_headers(build);
-  const std::vector<std::string> compiler = find_host_compiler();
-  const fs::path scratch = unique_part(build / "version");
-  const std::string version = version_of(compiler, scratch.string());
-  std::error_code ignored;
-  fs::remove(scratch, ignored);
+  const Compiler compiler = known_host_compiler(find_host_compiler(), build, hashes);
   const std::vector<std::string> flags = split_words(file.nvcc_flags);
 
-  // The folder's name is a fingerprint of the sources. The rewritten files include each other by that name.
-  Fingerprint contents;
-  std::set<fs::path> seen;
-  add_contents(contents, source, include_folders(flags), seen);
-  contents << headers.string();
-  const fs::path folder = build / (source.stem().string() + "-host-" + contents.text().substr(0, 16));
-  Rewritten rewritten(folder, include_folders(flags));
+  // The folder is named after the sources. The rewritten files include each other by that name.
+  const std::map<fs::path, std::string> texts = included_texts(source, include_folders(flags));
+  std::set<fs::path> places;
+  Sha256 contents;
+  for (const auto& [path, text] : texts) {
+    places.insert(path);
+    contents.add(path.string() + ' ' + sha256_of(text) + '\n');
+  }
+  contents.add(headers.string());
+  const std::string stem = plain_name(source.stem().string());
+  const fs::path folder = build / (stem + "-host-" + contents.hex().substr(0, 16));
+  Rewritten rewritten(folder, include_folders(flags), texts);
   const fs::path main = rewritten.of(source);
   const std::string adapter = adapter_source(adapter_file(file, entries, main), entries);
   for (const auto& [path, text] : rewritten.texts()) write_text(path, text);
 
-  std::vector<std::string> words = compiler;
-  words.insert(words.end(),
-               {"-std=gnu++20", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-w", "-ffp-contract=off",
-                "-fno-tree-slp-vectorize", "-fno-tree-ter", "-Wl,-z,defs", "-I" + headers.string()});
+  std::vector<std::string> words = compiler.words;
+  // A name that a macro gives is looked for beside the author's file.
+  words.insert(words.end(), {"-std=gnu++20", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-w",
+                             "-ffp-contract=off", "-fno-tree-slp-vectorize", "-fno-tree-ter", "-Wl,-z,defs",
+                             "-I" + headers.string(), "-iquote", source.parent_path().string()});
   for (const std::string& f : host_flags(flags)) words.push_back(f);
   // A GPU stops at a misaligned vector access, but this machine allows it. So make it trap here.
   if (sanitize == Sanitize::none)
     words.insert(words.end(), {"-fsanitize=alignment", "-fsanitize-undefined-trap-on-error"});
   if (sanitize == Sanitize::threads)
     words.insert(words.end(), {"-fsanitize=thread", "-DASSAY_TSAN", "-Dmain=assay_main_of_the_file"});
-  Fingerprint f;
-  f << command_text(words) << version << adapter << folder.string();
-  const std::string name = f.text().substr(0, 16);
   // Its own name would stand in the symbol table, so it is always the same one.
+  const std::string name = sha256_of(command_text(words) + adapter).substr(0, 16);
   const fs::path adapter_path = folder / name / "the_adapter.cpp";
   write_text(adapter_path, adapter);
   // The race checker reports places of the author's file.
   if (sanitize == Sanitize::none)
-    for (std::string& flag : without_paths(seen, headers, {folder, adapter_path.parent_path()}))
+    for (std::string& flag : without_paths(places, headers, {folder, adapter_path.parent_path()}))
       words.push_back(std::move(flag));
-  const std::vector<std::string> objects = executor_objects(build, headers, compiler, version, sanitize);
+  const Workplace at{scratch.path(), folders_to_read(places, flags, build)};
+  BuildOrder order{.file = file,
+                   .compiler = compiler,
+                   .texts = places,
+                   .folder = folder / name,
+                   .stem = sanitize == Sanitize::none ? "plugin" : "races",
+                   .suffix = sanitize == Sanitize::none ? ".so" : "_races"};
+  if (!can_ask(file, [&] {
+        return ask_host_compiler(compiler, words, adapter_path, at.read, at.scratch, hashes, order.read);
+      }))
+    order.why_anew = at.scratch.string();
+  name_originals(order.read, rewritten, texts);
+  leave_out(order.read, folder);
+  leave_out(order.read, headers);
+  order.adapter = adapter;
+  order.objects = executor_objects(build, headers, compiler, sanitize, at, hashes);
   words.push_back(adapter_path.string());
-  words.insert(words.end(), objects.begin(), objects.end());
+  words.insert(words.end(), order.objects.begin(), order.objects.end());
   if (sanitize == Sanitize::threads) words.push_back((headers / "kernels/adapter/race_main.cpp").string());
   if (sanitize == Sanitize::none) words.push_back("-shared");
   words.push_back("-lboost_context");
-  return finish_build(file, seen, folder / (name + (sanitize == Sanitize::none ? ".so" : "_races")),
-                      std::move(words), version);
+  order.words = std::move(words);
+  return finish_build(order, at, hashes);
 }
 
 }  // namespace assay

@@ -145,8 +145,8 @@ class Rewriter : MarkedSource {
       if (std::any_of(std::begin(kForeign), std::end(kForeign),
                       [&](std::string_view f) { return file.starts_with(f); }))
         return "#error " + std::string(kNotExecutable) + "<" + std::string(file) + ">";
-      if (name[0] == '"')
-        if (const std::string other = resolve_(file); !other.empty()) return "#include \"" + other + "\"";
+      if (const std::string other = resolve_(file, name[0] == '"'); !other.empty())
+        return "#include \"" + other + "\"";
       return std::string(token.spelling);
     }
     // The body of a macro is rewritten, too.

@@ -14,8 +14,9 @@ namespace assay {
 /// The message of every error for an unsupported word begins with this.
 inline constexpr const char* kNotExecutable = "unsupported: executor: ";
 
-/// Called for `#include "name"`. Returns the file to include instead, or empty to leave the line as it is.
-using IncludeResolver = std::function<std::string(std::string_view name)>;
+/// Called for `#include "name"` and, not quoted, `#include <name>`. Returns the file to include instead, or
+/// empty to leave the line as it is.
+using IncludeResolver = std::function<std::string(std::string_view name, bool quoted)>;
 
 /// `path` is the file's name in messages and in #line.
 std::string host_source(std::string_view source, std::string_view path, const IncludeResolver& resolve);

@@ -19,7 +19,8 @@ TEST(HostSource, KeepsLinesAndQuotedText) {
       "int n; } c;\n}\n"
       "void f(int* p) {\n  k<<<1,\n    2>>>(p /* > */);\n  t::k<int, (3 > 2)><<<dim3(1), f<2>(), 0, s>>>(p, "
       "g(1, 2));\n}\n";
-  const std::string out = host_source(source, "a \"b\".cu", [](std::string_view) { return std::string(); });
+  const std::string out =
+      host_source(source, "a \"b\".cu", [](std::string_view, bool) { return std::string(); });
   EXPECT_TRUE(out.starts_with("#line 1 \"a \\\"b\\\".cu\"\n")) << out;
   EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), std::count(source.begin(), source.end(), '\n') + 1)
       << out;
@@ -35,7 +36,7 @@ TEST(HostSource, LaunchesInMacrosThatGoOnInTheNextLine) {
   const std::string source =
       "#define L(n, x) case n: \\\n  k<n, float> \\\r\n  <<<rows, 32, /* a */ \\\n 0, s>>>(in, \\\n #x); \\\n"
       "  break;\nvoid f() {\n  __shared__ int \\\n a;\n}\n";
-  const std::string out = host_source(source, "m.cu", [](std::string_view) { return std::string(); });
+  const std::string out = host_source(source, "m.cu", [](std::string_view, bool) { return std::string(); });
   EXPECT_EQ(out.find("<<<"), std::string::npos) << out;
   EXPECT_NE(out.find("k < n , float >(assay_a...)"), std::string::npos) << out;
   EXPECT_NE(out.find("#x"), std::string::npos) << out;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows #include "name" from file to file, and searches folders in a compiler's order.
+// Follows #include from file to file, and searches folders in a compiler's order.
 #include "kernels/adapter/compile/included_files.hpp"
 
 #include <string_view>
 #include <system_error>
 
+#include "kernels/adapter/cache/build_folder.hpp"
 #include "kernels/adapter/compile/host_source.hpp"
 #include "kernels/adapter/entry/source_tokens.hpp"
 #include "reference/error.hpp"
@@ -17,9 +18,10 @@ namespace {
 
 constexpr std::size_t kMostFiles = 256;
 
-fs::path find_include(const fs::path& from, std::string_view name, const std::vector<fs::path>& folders) {
+fs::path find_include(const fs::path& from, std::string_view name, bool quoted,
+                      const std::vector<fs::path>& folders) {
   std::error_code error;
-  if (const fs::path p = from.parent_path() / name; fs::is_regular_file(p, error))
+  if (const fs::path p = from.parent_path() / name; quoted && fs::is_regular_file(p, error))
     return fs::absolute(p).lexically_normal();
   for (const fs::path& f : folders)
     if (const fs::path p = f / name; fs::is_regular_file(p, error)) return fs::absolute(p).lexically_normal();
@@ -38,33 +40,46 @@ std::vector<fs::path> include_folders(const std::vector<std::string>& flags) {
   return all;
 }
 
-fs::path Rewritten::of(const fs::path& path) {
-  if (const auto known = done_.find(path); known != done_.end()) return known->second;
-  if (done_.size() == kMostFiles)
-    throw InputError(path.string() + ": more than " + std::to_string(kMostFiles) + " files are included");
-  const fs::path target = folder_ / (std::to_string(done_.size()) + "_" + path.filename().string());
-  done_[path] = target;
-  texts_[target] = host_source(read_text(path), path.string(), [&](std::string_view name) -> std::string {
-    const fs::path other = find_include(path, name, includes_);
-    return other.empty() ? std::string() : of(other).string();
-  });
-  return target;
-}
+namespace {
 
-void add_contents(Fingerprint& f, const fs::path& path, const std::vector<fs::path>& folders,
-                  std::set<fs::path>& seen) {
-  if (!seen.insert(path).second || seen.size() > kMostFiles) return;
-  const std::string text = read_text(path);
-  f << path.string() << text;
+void add_text(const fs::path& path, const std::vector<fs::path>& folders,
+              std::map<fs::path, std::string>& all) {
+  if (all.size() == kMostFiles || all.contains(path)) return;
+  const std::string& text = all[path] = read_text(path);
   for (const SourceToken& t : source_tokens(text)) {
     if (t.kind != SourceToken::directive || t.spelling.find("include") == t.spelling.npos) continue;
-    const std::size_t open = t.spelling.find('"');
-    const std::size_t close = open == t.spelling.npos ? open : t.spelling.find('"', open + 1);
+    const std::size_t open = t.spelling.find_first_of("\"<");
+    const std::size_t close =
+        open == t.spelling.npos ? open : t.spelling.find(t.spelling[open] == '<' ? '>' : '"', open + 1);
     if (close == t.spelling.npos) continue;
-    if (const fs::path p = find_include(path, t.spelling.substr(open + 1, close - open - 1), folders);
+    if (const fs::path p = find_include(path, t.spelling.substr(open + 1, close - open - 1),
+                                        t.spelling[open] == '"', folders);
         !p.empty())
-      add_contents(f, p, folders, seen);
+      add_text(p, folders, all);
   }
+}
+
+}  // namespace
+
+std::map<fs::path, std::string> included_texts(const fs::path& file, const std::vector<fs::path>& folders) {
+  std::map<fs::path, std::string> all;
+  add_text(file, folders, all);
+  return all;
+}
+
+fs::path Rewritten::of(const fs::path& path) {
+  if (const auto known = done_.find(path); known != done_.end()) return known->second;
+  if (sources_.size() == kMostFiles)
+    throw InputError(path.string() + ": " + std::to_string(kMostFiles) + " files or more are included");
+  const fs::path target = folder_ / (std::to_string(done_.size()) + "_" + path.filename().string());
+  done_[path] = target;
+  originals_[target] = path;
+  texts_[target] =
+      host_source(sources_.at(path), path.string(), [&](std::string_view name, bool quoted) -> std::string {
+        const fs::path other = find_include(path, name, quoted, includes_);
+        return sources_.contains(other) ? of(other).string() : std::string();
+      });
+  return target;
 }
 
 }  // namespace assay

@@ -1,39 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that a file includes with quotes: found, fingerprinted, and rewritten for the host executor.
+// The author's files that a file includes: found, and rewritten for the host executor.
 #pragma once
 
 #include <filesystem>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
-
-#include "kernels/adapter/cache/build_folder.hpp"
 
 namespace assay {
 
 /// The folders of -I. Quoted includes are searched for there, too.
 std::vector<std::filesystem::path> include_folders(const std::vector<std::string>& flags);
 
-/// A file and the files that it includes with quotes, each rewritten for the executor, and the names they
-/// get.
+/// The file and the author's files that it includes by a name that stands in it: in quotes, or in <...> from
+/// a folder of -I. A name that a macro gives is not among them, and of very many files only the first are.
+/// Throws InputError.
+std::map<std::filesystem::path, std::string> included_texts(
+    const std::filesystem::path& file, const std::vector<std::filesystem::path>& folders);
+
+/// Such texts, each rewritten for the executor, and the names they get.
 class Rewritten {
  public:
-  Rewritten(std::filesystem::path folder, std::vector<std::filesystem::path> includes)
-      : folder_(std::move(folder)), includes_(std::move(includes)) {}
+  Rewritten(std::filesystem::path folder, std::vector<std::filesystem::path> includes,
+            const std::map<std::filesystem::path, std::string>& sources)
+      : folder_(std::move(folder)), includes_(std::move(includes)), sources_(sources) {}
 
   std::filesystem::path of(const std::filesystem::path& path);
   const std::map<std::filesystem::path, std::string>& texts() const { return texts_; }
+  /// The author's file of each.
+  const std::map<std::filesystem::path, std::filesystem::path>& originals() const { return originals_; }
 
  private:
   std::filesystem::path folder_;
   std::vector<std::filesystem::path> includes_;
-  std::map<std::filesystem::path, std::filesystem::path> done_;
+  const std::map<std::filesystem::path, std::string>& sources_;
+  std::map<std::filesystem::path, std::filesystem::path> done_, originals_;
   std::map<std::filesystem::path, std::string> texts_;
 };
-
-/// Adds the contents of a file and of the files that it includes with quotes.
-void add_contents(Fingerprint& f, const std::filesystem::path& path,
-                  const std::vector<std::filesystem::path>& folders, std::set<std::filesystem::path>& seen);
 
 }  // namespace assay

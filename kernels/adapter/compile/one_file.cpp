@@ -3,11 +3,9 @@
 #include "kernels/adapter/compile/one_file.hpp"
 
 #include <filesystem>
-#include <set>
 
 #include "kernels/adapter/cache/build_folder.hpp"
 #include "kernels/adapter/compile/builds.hpp"
-#include "kernels/adapter/compile/included_files.hpp"
 #include "kernels/adapter/entry/adapter_source.hpp"
 #include "kernels/adapter/entry/finder.hpp"
 #include "kernels/adapter/entry/source_tokens.hpp"
@@ -86,12 +84,8 @@ CompiledFile compile(const OneFile& file) {
 }
 
 std::vector<std::string> texts_of(const OneFile& file) {
-  Fingerprint unused;
-  std::set<fs::path> seen;
-  add_contents(unused, fs::absolute(file.source).lexically_normal(),
-               include_folders(split_words(file.nvcc_flags)), seen);
   std::vector<std::string> texts;
-  for (const fs::path& path : seen) texts.push_back(read_text(path));
+  for (const HashedFile& f : compile(file).files) texts.push_back(read_text(f.path));
   return texts;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/adapter/cache/hashed_file.hpp"
 #include "kernels/adapter/entry/signature.hpp"
 
 namespace assay {
@@ -23,12 +24,18 @@ struct OneFile {
   std::vector<Dtype> dtypes = {};  // what T stands for, one variant each
 };
 
-/// What was made, and how. This goes into the record.
+/// What was made, how, and of what: the compiler's own list of the files that it read. This goes into the
+/// record and the certificate.
 struct CompiledFile {
-  std::string path;      // the shared object
-  std::string compiler;  // the line with its version
-  std::string command;   // the words of the command that compiled it
-  bool cached = false;   // nothing had to be compiled
+  std::string path, sha256;                    // the shared object, and the hash of its bytes
+  std::string compiler;                        // the line with its version
+  std::string compiler_path, compiler_sha256;  // and the hash of its programs (Compiler::sha256)
+  std::string command;                         // the words of the command that compiled it
+  std::vector<std::string> environment;        // NAME=VALUE that changed what it did, such as CPATH
+  std::vector<HashedFile> files;   // the author's: the file, and what it includes or is linked with
+  std::vector<HashedFile> system;  // the machine's and the compiler's
+  std::string way;                 // how the adapter reaches the file; empty if there is one way only
+  bool cached = false;             // nothing had to be compiled
 };
 
 /// The entries, one for each dtype. Empty if the file registers itself. Throws InputError.
@@ -42,7 +49,7 @@ std::string adapter_of(const OneFile& file);
 /// line that says what is wrong, then the compiler's first errors, then where the whole log is.
 CompiledFile compile(const OneFile& file);
 
-/// The contents of the file and of the files that it includes with quotes. Throws InputError.
+/// The contents of the file and of the author's files that it includes. Throws InputError.
 std::vector<std::string> texts_of(const OneFile& file);
 
 /// compile(file).path

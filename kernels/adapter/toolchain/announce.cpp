@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/adapter/toolchain/announce.hpp"
 
+#include <cstdio>
 #include <mutex>
 #include <utility>
 
@@ -27,6 +28,11 @@ void tell(const std::string& what) {
 void announce_compilation(Announce to) {
   const std::lock_guard<std::mutex> lock(watcher().lock);
   watcher().to = std::move(to);
+}
+
+void note_of_compilation(const std::string& line) {
+  tell({});  // so that it begins a line
+  std::fprintf(stderr, "assay: %s\n", line.c_str());
 }
 
 Announced::Announced(const std::string& what) { tell("compiling " + what); }

@@ -13,6 +13,9 @@ using Announce = std::function<void(const std::string& what)>;
 /// Sets who is told; an empty function: nobody. What an earlier call compiled is not announced.
 void announce_compilation(Announce to);
 
+/// Says one line on standard error, after "assay: ".
+void note_of_compilation(const std::string& line);
+
 /// Announces a compilation, and its end when it is destroyed.
 class Announced {
  public:

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "reference/environment_error.hpp"
 
@@ -26,8 +27,9 @@ bool is_program(const fs::path& p) {
   return fs::is_regular_file(p, error) && access(p.c_str(), X_OK) == 0;
 }
 
-/// The path of the program with this name, or empty if there is none. A name with a slash is a path.
-std::string in_path(const std::string& name) {
+}  // namespace
+
+std::string program_in_path(const std::string& name) {
   if (name.find('/') != name.npos) return is_program(name) ? name : "";
   const char* path = std::getenv("PATH");
   const std::string all = path ? path : "/usr/local/bin:/usr/bin:/bin";
@@ -40,18 +42,16 @@ std::string in_path(const std::string& name) {
   return "";
 }
 
-}  // namespace
-
 std::string find_nvcc() {
   if (const char* named = std::getenv("CUDACXX"); named && *named) {
-    const std::string found = in_path(named);
+    const std::string found = program_in_path(named);
     if (found.empty()) throw InputError(std::string("CUDACXX=") + named + ": no such program");
     return found;
   }
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
     if (const char* home = std::getenv(variable); home && *home && is_program(fs::path(home) / "bin/nvcc"))
       return (fs::path(home) / "bin/nvcc").string();
-  if (const std::string found = in_path("nvcc"); !found.empty()) return found;
+  if (const std::string found = program_in_path("nvcc"); !found.empty()) return found;
   if (is_program("/usr/local/cuda/bin/nvcc")) return "/usr/local/cuda/bin/nvcc";
   throw EnvironmentError(
       "no nvcc: CUDACXX, CUDA_HOME or PATH can name one; --host compiles for the host executor instead");
@@ -60,23 +60,46 @@ std::string find_nvcc() {
 std::vector<std::string> find_host_compiler() {
   if (const char* named = std::getenv("CXX"); named && *named) {
     std::vector<std::string> words = split_words(named);
-    if (words.empty() || in_path(words[0]).empty())
+    if (words.empty() || program_in_path(words[0]).empty())
       throw InputError(std::string("CXX=") + named + ": no such program");
-    words[0] = in_path(words[0]);
+    words[0] = program_in_path(words[0]);
     return words;
   }
   for (const char* name : {"g++", "c++", "clang++"})
-    if (const std::string found = in_path(name); !found.empty()) return {found};
+    if (const std::string found = program_in_path(name); !found.empty()) return {found};
   throw EnvironmentError(
       "no C++ compiler: CXX or PATH can name one; --host needs g++ and Boost.Context, on Debian: apt-get "
       "install "
       "g++ libboost-context-dev");
 }
 
-std::string gpu_architecture() {
+std::vector<std::string> gpu_architecture(const std::string& nvcc, const std::string& scratch) {
   std::error_code error;
   const fs::directory_iterator gpus("/proc/driver/nvidia/gpus", error);
-  return !error && gpus != fs::directory_iterator() ? "-arch=native" : "-arch=sm_90";
+  if (error || gpus == fs::directory_iterator()) return {"-arch=sm_90"};
+  std::set<std::string> numbers;  // 90 is sm_90
+  // The program of CUDA that nvcc asks for -arch=native says "90,90,", and the driver's "9.0".
+  const fs::path query = fs::canonical(nvcc, error).parent_path() / "__nvcc_device_query";
+  for (const std::vector<std::string>& asked :
+       {std::vector<std::string>{query.string(), "--silent"},
+        std::vector<std::string>{program_in_path("nvidia-smi"), "--query-gpu=compute_cap",
+                                 "--format=csv,noheader"}}) {
+    if (!numbers.empty() || !is_program(asked[0]) || run_program(asked, scratch) != 0) continue;
+    std::ifstream in(scratch);
+    std::string number;
+    for (char c = 0; in.get(c);)
+      if (c >= '0' && c <= '9') {
+        number += c;
+      } else if (c != '.') {
+        if (number.size() == 2 || number.size() == 3) numbers.insert(number);
+        number.clear();
+      }
+  }
+  if (numbers.empty()) return {"-arch=sm_90"};
+  if (numbers.size() == 1) return {"-arch=sm_" + *numbers.begin()};
+  std::vector<std::string> words;
+  for (const std::string& n : numbers) words.push_back("-gencode=arch=compute_" + n + ",code=sm_" + n);
+  return words;
 }
 
 std::vector<std::string> split_words(const std::string& line) {
@@ -124,19 +147,6 @@ int run_program(const std::vector<std::string>& words, const std::string& log) {
   while (waitpid(pid, &status, 0) < 0)
     if (errno != EINTR) throw InputError(words[0] + ": " + std::strerror(errno));
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-std::string version_of(const std::vector<std::string>& compiler, const std::string& scratch) {
-  std::vector<std::string> words = compiler;
-  words.push_back("--version");
-  if (run_program(words, scratch) != 0) return "";
-  std::ifstream in(scratch);
-  std::string line, first;
-  while (std::getline(in, line)) {
-    if (first.empty()) first = line;
-    if (line.find("release ") != line.npos) return line;  // nvcc gives its version further down
-  }
-  return first;
 }
 
 }  // namespace assay

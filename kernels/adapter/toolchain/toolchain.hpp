@@ -7,6 +7,9 @@
 
 namespace assay {
 
+/// The path of the program with this name, or empty if there is none. A name with a slash is a path.
+std::string program_in_path(const std::string& name);
+
 /// nvcc from $CUDACXX, $CUDA_HOME/bin, $CUDA_PATH/bin, PATH or /usr/local/cuda/bin. Throws EnvironmentError
 /// if there is none, or InputError if $CUDACXX does not name one.
 std::string find_nvcc();
@@ -15,8 +18,10 @@ std::string find_nvcc();
 /// InputError if there is none.
 std::vector<std::string> find_host_compiler();
 
-/// `-arch=native` if a GPU is visible, else sm_90.
-std::string gpu_architecture();
+/// The words for nvcc that name the architectures of the GPUs of this machine, such as -arch=sm_90; sm_90
+/// without a GPU. -arch=native would mean another one on another machine, and compilers see no GPU in the
+/// sandbox. `scratch`: a file for what is asked.
+std::vector<std::string> gpu_architecture(const std::string& nvcc, const std::string& scratch);
 
 /// Splits a shell-like line into words at blanks; quotes keep words together. Throws InputError if a quote is
 /// not closed.
@@ -25,8 +30,5 @@ std::vector<std::string> split_words(const std::string& line);
 /// Runs a program; its output and errors go to the file `log`. Returns its exit status, or 128 + the signal
 /// that ended it. Throws InputError if it cannot be started.
 int run_program(const std::vector<std::string>& words, const std::string& log);
-
-/// The first line of `words --version` that names a version. Empty if the compiler cannot be run.
-std::string version_of(const std::vector<std::string>& compiler, const std::string& scratch);
 
 }  // namespace assay

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -234,6 +235,22 @@ std::vector<std::string> program_words() {
   // It refuses the program what a worker is refused.
   const std::string own = fs::canonical(worker_executable(""), ignored).string();
   words.insert(words.end(), {"--", own, "worker", "program"});
+  return words;
+}
+
+std::vector<std::string> compiler_words(const std::string& writable, const std::vector<std::string>& places) {
+  if (!sandbox_wanted() || tried(Reach::host).bwrap.empty()) return {};
+  std::vector<std::string> words = words_of(tried(Reach::host).bwrap, Reach::host);
+  std::vector<std::string> binds;
+  for (const std::string& place : places)
+    if (inside(place, "/run") || inside(place, kScratch))
+      binds.insert(binds.end(), {"--ro-bind", place, place});
+  binds.insert(binds.end(), {"--bind", writable, writable});
+  // Before /run is made read-only, and after both are empty.
+  words.insert(std::find(words.begin(), words.end(), kScratch) + 1, binds.begin(), binds.end());
+  std::error_code ignored;
+  const std::string own = fs::canonical(worker_executable(""), ignored).string();
+  words.insert(words.end(), {"--setenv", "TMPDIR", writable, "--", own, "worker", "program"});
   return words;
 }
 

@@ -17,6 +17,10 @@ enum class Reach { host, device };
 /// is as from a shell. Empty if this machine can not run it.
 std::vector<std::string> program_words();
 
+/// The words in front of a compiler. It writes in one folder, which `writable` names, and sees the folders
+/// `shown` even in /run or /dev/shm. Empty if this machine can not run it.
+std::vector<std::string> compiler_words(const std::string& writable, const std::vector<std::string>& shown);
+
 /// The reach of a worker of which nobody knows whether it uses a GPU.
 Reach widest_reach();
 

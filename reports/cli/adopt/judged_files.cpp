@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/cli/adopt/judged_files.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "kernels/isolation/process/process.hpp"
 #include "reference/hash/sha256.hpp"
 #include "reports/targets/python_candidates.hpp"
+#include "reports/targets/source_candidates.hpp"
 
 namespace assay {
 
@@ -49,6 +54,34 @@ std::vector<CertifiedFile> named_file(const std::string& word) {
   return {{source ? "source" : "binary", path.string(), sha256_of_file(path)}};
 }
 
+namespace {
+
+/// As seen from the file that includes it, so that it is the same where a project lies elsewhere.
+std::string seen_from(const std::filesystem::path& folder, const std::filesystem::path& file) {
+  const std::filesystem::path relative = file.lexically_relative(folder);
+  return relative.empty() ? file.string() : relative.string();
+}
+
+/// What the compiler has read beside the source. The files of the system are hundreds: they are one line.
+std::vector<CertifiedFile> included(const CompiledFile& made, CertifiedFile& source) {
+  std::error_code unknown;
+  const std::filesystem::path own = std::filesystem::canonical(source.path, unknown);
+  std::vector<CertifiedFile> all;
+  for (const HashedFile& f : made.files)
+    if (f.path == own)
+      source.sha256 = f.sha256;  // as it was compiled
+    else
+      all.push_back({"include", seen_from(own.parent_path(), f.path), f.sha256});
+  Sha256 system;
+  for (const HashedFile& f : made.system) system.add(f.sha256 + ' ' + f.path + '\n');
+  all.push_back(
+      {"system", fmt::format("{} headers and libraries of the system", made.system.size()), system.hex()});
+  all.push_back({"compiler", made.compiler_path + " (" + made.compiler + ")", made.compiler_sha256});
+  return all;
+}
+
+}  // namespace
+
 std::vector<CertifiedFile> judged_files(const std::string& word, const std::vector<Target>& targets) {
   std::vector<CertifiedFile> files = named_file(word);
   if (targets.empty()) return files;
@@ -60,15 +93,20 @@ std::vector<CertifiedFile> judged_files(const std::string& word, const std::vect
     const std::filesystem::path path = std::filesystem::canonical(worker, unknown);  // of /proc/self/exe
     files.push_back({"binary", unknown ? worker : path.string(), sha256_of_file(worker)});
   } else if (!one.binary.empty() && (files.empty() || files[0].role == "source")) {
+    std::vector<CertifiedFile> read;
+    const std::optional<CompiledFile> made = compiled_of(one.variant);
+    if (made && !files.empty()) read = included(*made, files[0]);
+    const auto behind =
+        std::find_if(read.begin(), read.end(), [](const CertifiedFile& f) { return f.role != "include"; });
+    files.insert(files.end(), read.begin(), behind);
     files.push_back({"binary", one.binary, sha256_of_file(one.binary)});
+    files.insert(files.end(), behind, read.end());
   }
   return files;
 }
 
 std::vector<std::string> not_hashed(const std::string& word) {
   if (is_python_callable(word)) return {"the Python interpreter and its modules: they are in no hash"};
-  if (is_source_file(word))
-    return {"what the source includes: its own hash is of the one file; the binary's covers all"};
   return {};
 }
 

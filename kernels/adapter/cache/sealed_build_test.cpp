@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// A build is taken from the cache only with the bytes that were written, and with what it was linked with.
+#include "kernels/adapter/cache/sealed_build.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "kernels/adapter/cache/build_folder.hpp"
+#include "reference/error.hpp"
+#include "reference/hash/sha256.hpp"
+#include "reference/test_folder.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SealedBuilds : public ::testing::Test {
+ protected:
+  void text(const std::string& name, const std::string& what) const {
+    std::ofstream(own_.path() / name, std::ios::binary) << what;
+  }
+  BuildPlace place(const std::string& source) const { return {own_.path(), "a", sha256_of(source), ".so"}; }
+  std::optional<SealedBuild> found(const std::string& source) {
+    SystemHashes hashes(own_.path());
+    changed_.clear();
+    return place(source).find(hashes, changed_);
+  }
+  SealedBuild kept(const std::string& source, std::vector<HashedFile> read = {}) const {
+    text("part", "bytes of " + source);
+    return place(source).keep(own_.path() / "part", std::move(read), "a note");
+  }
+  TestFolder own_;
+  std::string changed_;
+};
+
+TEST_F(SealedBuilds, TheSameIsFoundAgain) {
+  EXPECT_FALSE(found("x"));
+  const SealedBuild made = kept("x");
+  EXPECT_EQ(read_text(made.path), "bytes of x");
+  const auto again = found("x");
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->path, made.path);
+  EXPECT_EQ(again->sha256, sha256_of("bytes of x"));
+  EXPECT_EQ(again->note, "a note");
+  EXPECT_FALSE(found("y"));
+  EXPECT_EQ(changed_, "");
+}
+
+TEST_F(SealedBuilds, OtherBytesAreNotTaken) {
+  const SealedBuild made = kept("x");
+  std::ofstream(made.path, std::ios::binary) << "bytes of z";
+  EXPECT_FALSE(found("x"));
+  EXPECT_NE(changed_.find("is not what was built"), std::string::npos) << changed_;
+  EXPECT_EQ(changed_.find('\n'), std::string::npos);
+  kept("x");
+  EXPECT_TRUE(found("x"));
+  // A link to the right bytes is no build: it may lead elsewhere a moment later.
+  fs::rename(made.path, own_.path() / "elsewhere");
+  fs::create_symlink(own_.path() / "elsewhere", made.path);
+  EXPECT_FALSE(found("x"));
+}
+
+TEST_F(SealedBuilds, ANameIsNoIdentity) {
+  // Two keys with the same beginning have the same folder. The seal holds the whole key.
+  const std::string one = std::string(64, 'a'), other = std::string(63, 'a') + "b";
+  text("part", "one");
+  BuildPlace(own_.path(), "a", one, ".so").keep(own_.path() / "part", {});
+  SystemHashes hashes(own_.path());
+  EXPECT_TRUE(BuildPlace(own_.path(), "a", one, ".so").find(hashes, changed_));
+  EXPECT_FALSE(BuildPlace(own_.path(), "a", other, ".so").find(hashes, changed_));
+}
+
+TEST_F(SealedBuilds, WhatItWasLinkedWithIsTheSame) {
+  text("helper.o", "first");
+  const std::string helper = (own_.path() / "helper.o").string();
+  kept("x", {{helper, sha256_of("first")}});
+  EXPECT_TRUE(found("x"));
+  text("helper.o", "other");
+  EXPECT_FALSE(found("x"));
+  EXPECT_EQ(changed_, "");
+  fs::remove(helper);
+  EXPECT_FALSE(found("x"));
+}
+
+TEST_F(SealedBuilds, HalfASealIsNone) {
+  kept("x", {{"/usr/include/none.h", std::string(64, '0')}});
+  const fs::path seal = place("x").folder() / "seal";
+  const std::string whole = read_text(seal);
+  for (const std::string& bad :
+       {std::string(), whole.substr(0, whole.size() - 4), "assay build 9" + whole.substr(13)}) {
+    write_text(seal, bad);
+    EXPECT_FALSE(found("x")) << bad;
+  }
+}
+
+TEST_F(SealedBuilds, HashesOfTheSystemAreRememberedByWhatTheFileSystemSays) {
+  SystemHashes first(own_.path());
+  const std::string hash = first.of("/bin/sh");
+  EXPECT_EQ(hash, sha256_of_file("/bin/sh"));
+  first.remember();
+  EXPECT_NE(read_text(own_.path() / "system-hashes").find(hash), std::string::npos);
+  EXPECT_EQ(SystemHashes(own_.path()).of("/bin/sh"), hash);
+  // What has just been written may change without another time.
+  text("fresh", "a");
+  EXPECT_EQ(first.of(own_.path() / "fresh"), sha256_of("a"));
+  text("fresh", "b");
+  EXPECT_EQ(first.of(own_.path() / "fresh"), sha256_of("b"));
+  EXPECT_THROW(first.of("/dev/null"), InputError);
+}
+
+}  // namespace
+}  // namespace assay

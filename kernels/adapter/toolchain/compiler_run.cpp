@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/adapter/toolchain/compiler_run.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <span>
+#include <string_view>
+#include <system_error>
+
+#include "kernels/isolation/process/environment.hpp"
+#include "kernels/isolation/process/sandbox.hpp"
+#include "kernels/isolation/shared/memory_limit.hpp"
+#include "reference/error.hpp"
+#include "reference/file_writing.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* kTimeout = "ASSAY_COMPILER_TIMEOUT";
+constexpr int kUsualSeconds = 600, kPreprocessorSeconds = 60;
+constexpr rlim_t kMostFile = rlim_t{1} << 30;
+/// A compiler of 64 bits maps what it never uses.
+constexpr std::int64_t kLeastMib = 4096;
+
+/// Where compilers look for headers, libraries and more flags. LD_LIBRARY_PATH is for compilers that are
+/// installed with libraries of their own.
+constexpr std::string_view kInputs[] = {
+    "CPATH",           "C_INCLUDE_PATH",     "CPLUS_INCLUDE_PATH", "LIBRARY_PATH",
+    "LD_LIBRARY_PATH", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS",  "NVCC_CCBIN"};
+constexpr std::string_view kPlaces[] = {"PATH", "HOME"};
+
+int seconds_for_compilers() {
+  const char* const text = std::getenv(kTimeout);
+  if (!text) return kUsualSeconds;
+  int n = 0;
+  const char* const end = text + std::strlen(text);
+  const auto read = std::from_chars(text, end, n);
+  if (read.ec != std::errc() || read.ptr != end || n < 1 || n > 1'000'000)
+    throw InputError(std::string(kTimeout) + "=" + text + ": must be a number of seconds");
+  return n;
+}
+
+std::int64_t memory_for_compilers() { return std::max(kLeastMib, isolation::most_memory()); }
+
+std::vector<char*> pointers(std::vector<std::string>& words) {
+  std::vector<char*> all;
+  for (std::string& w : words) all.push_back(w.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+void limit(__rlimit_resource resource, rlim_t most) {
+  rlimit now{};
+  if (getrlimit(resource, &now) != 0) return;
+  now.rlim_cur = now.rlim_max = std::min(now.rlim_max, most);
+  setrlimit(resource, &now);
+}
+
+struct Start {
+  char* const* argv;
+  char* const* environment;
+  int out, log, nothing;
+  rlim_t seconds, bytes;
+};
+
+/// In the child: only calls that are allowed after a fork of a process with threads.
+[[noreturn]] void become(const Start& s) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD, SIGXFSZ}) ::signal(signal, SIG_DFL);
+  limit(RLIMIT_CORE, 0);
+  limit(RLIMIT_FSIZE, kMostFile);
+  limit(RLIMIT_CPU, s.seconds);
+  limit(RLIMIT_AS, s.bytes);
+  if (dup2(s.nothing, 0) >= 0 && dup2(s.out, 1) >= 0 && dup2(s.log, 2) >= 0)
+    execve(s.argv[0], s.argv, s.environment);
+  _exit(127);
+}
+
+/// Waits until the process has ended, or until then. False if it still runs.
+bool ended_by(pid_t pid, Clock::time_point end) {
+  const int watched = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));  // -1 before Linux 5.3
+  bool ended = false;
+  for (;;) {
+    siginfo_t info{};
+    ended =
+        waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == pid;
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
+    if (ended || left <= 0) break;
+    pollfd one{watched, POLLIN, 0};
+    poll(&one, watched < 0 ? 0 : 1, static_cast<int>(std::min<std::int64_t>(left, watched < 0 ? 10 : 1000)));
+  }
+  if (watched >= 0) close(watched);
+  return ended;
+}
+
+int opened(const fs::path& file) {
+  const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) throw_unwritten(file, errno);
+  return fd;
+}
+
+}  // namespace
+
+std::vector<std::string> compiler_environment() {
+  std::vector<std::string> all = isolation::kept_environment(kPlaces);
+  for (std::string& one : isolation::kept_environment(isolation::kCudaVariables))
+    all.push_back(std::move(one));
+  for (std::string& one : compiler_inputs()) all.push_back(std::move(one));
+  // Messages are read by this program. __DATE__ and __TIME__ are the same in every build, so that the same
+  // contents give the same bytes, and no kernel knows when it was compiled. A compiler's cache of its own is
+  // not asked: nobody has hashed what it holds.
+  all.insert(all.end(), {"LC_ALL=C", "SOURCE_DATE_EPOCH=0", "CCACHE_DISABLE=1"});
+  return all;
+}
+
+std::vector<std::string> compiler_inputs() { return isolation::kept_environment(kInputs); }
+
+int run_compiler(const CompilerRun& run) {
+  const int seconds = run.only_preprocesses ? std::min(kPreprocessorSeconds, seconds_for_compilers())
+                                            : seconds_for_compilers();
+  std::vector<std::string> shown;
+  for (const fs::path& folder : run.read) shown.push_back(folder.string());
+  std::vector<std::string> words = isolation::compiler_words(run.writable.string(), shown);
+  words.insert(words.end(), run.words.begin(), run.words.end());
+  std::vector<std::string> environment = compiler_environment();
+  environment.push_back("TMPDIR=" + run.writable.string());
+  const std::vector<char*> argv = pointers(words), variables = pointers(environment);
+
+  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int log = opened(run.log), out = run.out.empty() ? log : opened(run.out);
+  const Start start{argv.data(),
+                    variables.data(),
+                    out,
+                    log,
+                    nothing,
+                    static_cast<rlim_t>(seconds),
+                    static_cast<rlim_t>(run.only_preprocesses ? kLeastMib : memory_for_compilers()) << 20};
+  const pid_t pid = fork();
+  if (pid == 0) become(start);
+  const int error = errno;
+  for (const int fd : {nothing, log, out == log ? -1 : out})
+    if (fd >= 0) close(fd);
+  if (pid < 0) throw InputError(run.words[0] + ": cannot be started: " + std::strerror(error));
+  setpgid(pid, pid);  // whoever of the two comes first
+
+  const bool ended = ended_by(pid, Clock::now() + std::chrono::seconds(seconds));
+  kill(-pid, SIGKILL);  // and what it has left running
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0)
+    if (errno != EINTR) throw InputError(run.words[0] + ": " + std::strerror(errno));
+  const bool too_long = !ended || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU);
+  if (too_long)
+    throw InputError("the compiler was ended after " + std::to_string(seconds) + " s (" +
+                     (run.only_preprocesses && seconds == kPreprocessorSeconds ? "it read the file's includes"
+                                                                               : kTimeout) +
+                     ")");
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+std::string start_of_log(const fs::path& log) {
+  constexpr std::size_t kMost = std::size_t{8} << 20;
+  std::ifstream in(log, std::ios::binary);
+  std::string text(kMost, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(kMost));
+  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, in.gcount())));
+  return text;
+}
+
+std::string over_a_limit(const std::string& log, int status) {
+  const auto says = [&](std::initializer_list<std::string_view> all) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](std::string_view one) { return log.find(one) != log.npos; });
+  };
+  if (status == 128 + SIGXFSZ ||
+      says({"File size limit exceeded", "file size limit exceeded", "File too large"}))
+    return "the compiler was ended: it wrote more than 1 GiB";
+  if (says({"out of memory", "virtual memory exhausted", "memory exhausted", "Cannot allocate memory",
+            "bad_alloc"}))
+    return "the compiler was ended: it used too much memory (ASSAY_WORKER_MEMORY)";
+  if (says({"CPU time limit exceeded"}))
+    return std::string("the compiler was ended after ") + std::to_string(seconds_for_compilers()) + " s (" +
+           kTimeout + ")";
+  return {};
+}
+
+Scratch::Scratch(const fs::path& below) {
+  std::string name = (below / "scratch-XXXXXX").string();
+  if (!mkdtemp(name.data())) throw_unwritten(name, errno);
+  path_ = name;
+}
+
+Scratch::~Scratch() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+}  // namespace assay
