@@ -26,7 +26,7 @@ set_source_files_properties(reference/formats_test.cpp PROPERTIES COMPILE_OPTION
 target_compile_definitions(assay_tests PRIVATE ASSAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
   ASSAY_COMMAND="$<TARGET_FILE:assay>")
 assay_joined(assay_tests 12)
-add_dependencies(assay_tests assay)
+add_dependencies(assay_tests assay assay_python_trial)
 add_subdirectory(kernels/isolation/fixtures)
 
 # Tests are listed when ctest starts, not during the build. A sanitized binary takes seconds to list its

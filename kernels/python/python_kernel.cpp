@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,6 +21,7 @@
 #include "kernels/isolation/process/sandbox.hpp"
 #include "kernels/isolation/process/sandboxed.hpp"
 #include "kernels/python/embedded_worker.hpp"
+#include "kernels/python/worker/words.hpp"
 #include "reference/environment_error.hpp"
 
 namespace assay {
@@ -27,20 +29,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The program that Python runs: it loads the library, and the worker from the files in it.
-constexpr const char* kStart = R"(import ctypes, sys, types
-library = ctypes.CDLL("/proc/self/fd/4")
-library.assay_python_file.restype = ctypes.c_char_p
-path, n = ctypes.c_char_p(), 0
-while text := library.assay_python_file(n, ctypes.byref(path)):
-    name = path.value.decode().split("/")[-1][:-3]
-    sys.modules[name] = types.ModuleType(name)
-    exec(compile(text, path.value.decode(), "exec"), vars(sys.modules[name]))
-    n += 1
-sys.modules["assay_worker"].main(library, sys.argv[1:])
-)";
-static_assert(isolation::kSocket == 3 && isolation::kLibrary == 4);
-constexpr int kStartWords = 4;  // the words in front of the arguments
+/// The program that Python runs. The library never returns from this call, and has no other function.
+/// `forks`: it forks workers.
+std::string start(bool forks) {
+  return std::string("import ctypes; ctypes.PyDLL('/proc/self/fd/4').python_main(") + (forks ? "1" : "0") +
+         ")";
+}
+static_assert(isolation::kLibrary == 4);
 
 /// Loading, and the first launch of every shape, may compile. With the usual timeout they get five minutes.
 constexpr double kFirstTimes = 15;
@@ -69,24 +64,42 @@ std::string interpreter_of(const PythonCallable& c) {
       "an interpreter with --python");
 }
 
-/// The library in an in-memory file, made once.
-int worker_library() {
-  static const int file = [] {
-    const std::span<const char> bytes = embedded_worker();
-    const int made = memfd_create("libassay_python_worker.so", MFD_CLOEXEC);
-    // Move it away from the descriptors that a worker is given.
-    const int fd = made < 0 ? -1 : fcntl(made, F_DUPFD_CLOEXEC, 10);
-    if (made >= 0) close(made);
-    std::size_t done = 0;
-    while (fd >= 0 && done < bytes.size()) {
-      const ssize_t n = write(fd, bytes.data() + done, bytes.size() - done);
+int memory_file(std::span<const char> bytes, const std::string& words) {
+  const int made = memfd_create("library.so", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  // Move it away from the descriptors that a worker is given.
+  const int fd = made < 0 ? -1 : fcntl(made, F_DUPFD_CLOEXEC, 10);
+  if (made >= 0) close(made);
+  for (std::span<const char> part : {bytes, std::span<const char>(words)})
+    while (fd >= 0 && !part.empty()) {
+      const ssize_t n = write(fd, part.data(), part.size());
       if (n <= 0) throw std::system_error(errno, std::generic_category(), "the library of a Python worker");
-      done += static_cast<std::size_t>(n);
+      part = part.subspan(static_cast<std::size_t>(n));
     }
-    if (fd < 0) throw std::system_error(errno, std::generic_category(), "the library of a Python worker");
-    return fd;
-  }();
+  // All workers read this file: none may write to it.
+  if (fd < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    throw std::system_error(errno, std::generic_category(), "the library of a Python worker");
+  return fd;
+}
+
+/// The library with these words behind it, in an in-memory file. Each is made once, and kept.
+int worker_library(const python::Words& words) {
+  static std::mutex mutex;
+  static std::map<std::string, int> all;
+  std::string text = written(words);
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (const auto known = all.find(text); known != all.end()) return known->second;
+  const int file = memory_file(embedded_worker(), text);
+  all.emplace(std::move(text), file);
   return file;
+}
+
+/// The bytes of the file, read once: all workers execute these.
+std::string source_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) throw InputError(path + ": can not be read");
+  return text.str();
 }
 
 std::string types_of(const PythonCallable& c) {
@@ -99,23 +112,16 @@ std::string types_of(const PythonCallable& c) {
   return all;
 }
 
-/// The time when a file was last written. A module may change, too, but that is not checked.
-std::string stamp_of(const PythonCallable& c, const std::string& place) {
-  std::error_code error;
-  return c.is_file ? std::to_string(fs::last_write_time(place, error).time_since_epoch().count()) : "";
-}
-
 /// The process that forks the workers of this command. Everybody who asks while it is in use gets the same
 /// one.
 std::shared_ptr<isolation::WarmProcess> warm_process(const isolation::Command& each, const std::string& place,
-                                                     const std::string& stamp, isolation::Reach reach,
-                                                     bool sandbox) {
+                                                     isolation::Reach reach, bool sandbox) {
   static std::mutex mutex;
   static std::map<std::vector<std::string>, std::weak_ptr<isolation::WarmProcess>> all;
   isolation::Command forks = each;
-  forks.words.insert(forks.words.begin() + kStartWords, "forks");
+  forks.words.back() = start(true);
   std::vector<std::string> key = forks.words;
-  key.push_back(stamp);
+  key.push_back(std::to_string(forks.library));  // of a callable: its words and the bytes of its file
   key.push_back(sandbox && isolation::why_not_sandboxed(reach).empty() ? "sandbox" : "");
   const std::lock_guard<std::mutex> lock(mutex);
   std::erase_if(all, [](const auto& one) { return one.second.expired(); });
@@ -137,19 +143,19 @@ std::vector<Variant> load_python(const PythonCallable& c, const IsolationOptions
     place = fs::absolute(place).lexically_normal().string();
     isolation::sandbox_shows(place);
   }
-  const std::string python = interpreter_of(c);
+  const std::string interpreter = interpreter_of(c);
   const char* const where = c.host ? "host" : unavailable_reason(Backend::cuda).empty() ? "gpu" : "none";
   isolation::Subject subject{true, place, c.shown};
-  subject.command = {{python, "-u", "-c", kStart, c.is_file ? "file" : "module", place, c.function, c.name,
-                      name(c.op), types_of(c), where, names_without_types()},
-                     worker_library()};
-  subject.command.words.insert(subject.command.words.end(), c.arguments.begin(), c.arguments.end());
+  python::Words words{
+      c.is_file,  place, "", c.function, c.name, name(c.op), types_of(c), where, names_without_types(),
+      c.arguments};
+  if (c.is_file) words.source = source_of(place);
+  subject.command = {{interpreter, "-u", "-c", start(false)}, worker_library(words)};
   subject.first_times = kFirstTimes;
   subject.most_workers = kMostOnDevice;
   subject.on_host = c.host;
   const isolation::Reach reach = c.host ? isolation::Reach::host : isolation::widest_reach();
-  const auto warm = subject.warm =
-      warm_process(subject.command, place, stamp_of(c, place), reach, options.sandbox);
+  const auto warm = subject.warm = warm_process(subject.command, place, reach, options.sandbox);
   const auto supervisor = std::make_shared<isolation::Supervisor>(std::move(subject), options);
   std::vector<Variant> all = isolation::variants_of(supervisor, c.shown);
   std::string each;
@@ -157,7 +163,7 @@ std::vector<Variant> load_python(const PythonCallable& c, const IsolationOptions
     each = "; a new interpreter for each worker: " + why;
   else if (const std::string because = warm->repeats(); !because.empty())
     each = "; each worker imports it: " + because;
-  for (Variant& v : all) v.file = c.shown + " (" + supervisor->made_of() + "; " + python + each + ")";
+  for (Variant& v : all) v.file = c.shown + " (" + supervisor->made_of() + "; " + interpreter + each + ")";
   return all;
 }
 

@@ -1,204 +1,224 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker's loop as a library that Python loads. It serves the supervisor, and calls Python to load and to
-// launch. The command's binary contains it (embedded_worker.hpp), and it contains worker/*.py.
-#include <cstdlib>
+// The worker's loop as a library that Python loads. It serves the supervisor, and calls Python to import and
+// to launch. Once it serves, the interpreter runs no Python code but the callable's: what holds the callable,
+// what makes its tensors and what copies its results is native. The command's binary contains it
+// (embedded_worker.hpp).
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
 #include <cstring>
+#include <deque>
 #include <memory>
+#include <optional>
+#include <sstream>
 #include <string>
 
-#include "kernels/adapter/embedded.hpp"
 #include "kernels/isolation/worker/loop.hpp"
 #include "kernels/isolation/worker/plugin_library.hpp"
-#include "kernels/isolation/worker/warm_loop.hpp"
 #include "kernels/plugin.h"
-#if defined(ASSAY_WITH_CUDA)
-#include <cuda_runtime_api.h>
-#endif
+#include "kernels/python/worker/kernel.hpp"
+#include "kernels/python/worker/opened.hpp"
+#include "kernels/python/worker/warm.hpp"
+#include "reference/problem.hpp"
 
 namespace assay::isolation {
 namespace {
 
-/// The last text that Python reported on this thread, and its kind.
-thread_local std::string said_text, said_kind;
+using python::Failure;
+using python::Gil;
+using python::py;
 
-/// Called with 1 before launches that are timed, and with 0 after them. Not 0: it has reported a fault.
-int (*on_timed)(int begin) = nullptr;
+/// What a thread's last call said when it failed.
+thread_local Failure said;
+
+/// The target as its import has left it: a kernel, or why there is none.
+struct Imported {
+  python::Words words;
+  std::unique_ptr<python::Kernel> kernel;
+  std::unique_ptr<python::Framework> framework;
+  std::unique_ptr<python::Target> target;
+  std::string signature;  // read by another process
+  python::Description description;
+  std::optional<Failure> failed;
+};
+Imported& imported() {
+  static Imported one;
+  return one;
+}
+
+/// Leaves the reason in `failed`. Uses no device.
+void import_target() {
+  Imported& i = imported();
+  try {
+    i.target = std::make_unique<python::Target>(i.words);
+  } catch (const Failure& f) {
+    i.failed = f;
+  }
+}
+
+/// For a process that launches nothing.
+std::string read_signature() {
+  try {
+    return python::read_signature(python::Target(imported().words), imported().words);
+  } catch (const Failure&) {
+    return {};  // a worker says why, when it imports the target
+  }
+}
+
+/// Calls `work` with the interpreter's lock. Returns a status, as an entry of a plugin does.
+template <class Work>
+int reported(Work work) {
+  const Gil gil;
+  try {
+    work();
+    return 0;
+  } catch (const Failure& f) {
+    said = f;
+    return 1;
+  }
+}
+
+std::int32_t run(const assay_call* call) {
+  return reported([&] { imported().kernel->run(*call); });
+}
 
 /// A callable: its variants have the layout of a plugin, and its faults have its own words.
 class PythonKernels : public PluginLibrary {
  public:
   bool compiles_late() const override { return true; }
   void begin_timed() const override {
-    if (on_timed) on_timed(1);
+    reported([] { imported().kernel->begin_timed(); });
   }
   Said end_timed() const override {
-    const int status = on_timed ? on_timed(0) : 0;
+    const int status = reported([] { imported().kernel->end_timed(); });
     return status == 0 ? Said{} : said_of(status);
   }
 
  protected:
   Said said_of(std::int32_t) const override {
-    return {said_text, parse_fault_kind(said_kind).value_or(FaultKind::other)};
+    return {said.text, parse_fault_kind(said.kind).value_or(FaultKind::other)};
   }
 };
 
-std::unique_ptr<WorkerKernels> open_python(const assay_plugin* (*open)(), Loaded& loaded) {
+/// The device of the callable's tensors.
+int device_of(const Imported& i) {
+  const std::string &kind = i.description.tensors, &runs_on = i.description.device;
+  if (i.words.where == "host" || runs_on == "host" || kind == "numpy") return python::kHost;
+  if (runs_on == "cuda") return python::kCuda;
+  const bool asks = kind == "torch" || kind == "jax";
+  return asks && i.words.where == "gpu" && i.framework->has_gpu() ? python::kCuda : python::kHost;
+}
+
+/// A plugin with a variant for each pair of types. It is never freed.
+const assay_plugin* plugin_of(const Imported& i, int device) {
+  struct Kept {
+    std::deque<std::string> texts;
+    std::vector<assay_variant> variants;
+    assay_plugin plugin{};
+  };
+  auto* const kept = new Kept;
+  const auto keep = [&](std::string text) { return kept->texts.emplace_back(std::move(text)).c_str(); };
+  std::int32_t op = 0;
+  for (std::size_t n = 0; n < std::size(kOps); ++n)
+    if (name(kOps[n]) == i.words.op) op = static_cast<std::int32_t>(n);
+  std::istringstream pairs(i.words.pairs);
+  for (std::string pair; pairs >> pair;) {
+    const std::string taken = pair.substr(0, pair.find(':'));
+    const std::string given = pair.size() > taken.size() ? pair.substr(taken.size() + 1) : taken;
+    for (const std::string& type : {taken, given}) i.framework->check_dtype(type);
+    for (const std::string& type : i.description.uses) i.framework->check_dtype(type);
+    std::string operands;
+    for (const auto& [type, words] : i.description.operands)
+      if (type == taken) operands = words;
+    assay_variant v{};
+    v.struct_size = sizeof v;
+    v.op = op;
+    v.name = keep(i.words.name);
+    v.in_dtype = keep(taken);
+    v.out_dtype = keep(given);
+    v.device_type = device;
+    v.run = run;
+    v.operands = keep(operands);
+    kept->variants.push_back(v);
+  }
+  kept->plugin = {sizeof(assay_plugin), ASSAY_ABI_VERSION, sizeof(assay_variant),
+                  static_cast<std::uint32_t>(kept->variants.size()), kept->variants.data()};
+  return &kept->plugin;
+}
+
+std::unique_ptr<WorkerKernels> open_python(Loaded& loaded) {
   auto kernels = std::make_unique<PythonKernels>();
-  const assay_plugin* const plugin = open();
-  loaded.lacks = !plugin && said_kind == "lacks";
-  if (plugin) {
-    loaded.made_of.set(said_text);
+  const int status = reported([&] {
+    Imported& i = imported();
+    if (!i.target && !i.failed) import_target();
+    if (i.failed) throw *i.failed;
+    i.description = python::describe(i.signature, i.words);
+    i.framework = python::framework_of(i.description.tensors);
+    const int device = device_of(i);
+    const assay_plugin* const plugin = plugin_of(i, device);
+    const std::string version = py.Py_GetVersion();
+    loaded.made_of.set("CPython " + version.substr(0, version.find(' ')) + ", " + i.framework->version() +
+                       ", " + (device == python::kHost ? "host" : "device") + " memory" +
+                       i.description.read_as);
+    i.kernel = std::make_unique<python::Kernel>(std::move(i.target), std::move(i.description),
+                                                std::move(i.framework), i.words.op);
     loaded.error.set(kernels->read(plugin));
-  } else {
-    loaded.error.set(said_text);
+  });
+  if (status != 0) {
+    loaded.lacks = said.kind == "lacks";
+    loaded.error.set(said.text.starts_with("threw an exception: ") ? said.text.substr(20) : said.text);
   }
   return kernels;
 }
 
-/// DLPack's DLManagedTensor.
-struct Managed {
-  assay_tensor tensor;
-  void* context;
-  void (*deleter)(Managed*);
-};
-/// A tensor with the shape and strides to which it points.
-struct Owned : Managed {
-  std::int64_t shape[2], strides[2];
-};
-
-std::size_t element_bytes(const assay_tensor& t) { return t.dtype.bits / 8u; }
-std::int64_t rows_of(const assay_tensor& t) { return t.ndim > 0 ? t.shape[0] : 1; }
-std::int64_t columns_of(const assay_tensor& t) { return t.ndim > 1 ? t.shape[1] : 1; }
-std::int64_t stride_of(const assay_tensor& t, int i) {
-  if (i >= t.ndim) return 1;
-  if (t.strides) return t.strides[i];
-  return i + 1 < t.ndim ? t.shape[1] : 1;
+std::string bytes_of(int descriptor) {
+  struct stat s {};
+  std::string all;
+  if (fstat(descriptor, &s) != 0) return all;
+  all.resize(static_cast<std::size_t>(s.st_size));
+  std::size_t done = 0;
+  for (ssize_t n = 1; done < all.size() && n > 0; done += n > 0 ? static_cast<std::size_t>(n) : 0)
+    n = pread(descriptor, all.data() + done, all.size() - done, static_cast<off_t>(done));
+  return all;
 }
 
-const char* copy_on_device(const assay_tensor& to, const assay_tensor& from, std::size_t size, void* stream) {
-#if defined(ASSAY_WITH_CUDA)
-  // A column consists of rows of one element.
-  const bool dense = columns_of(to) == 1 || (stride_of(to, 1) == 1 && stride_of(from, 1) == 1);
-  if (!dense) return "a tensor whose columns do not lie side by side";
-  const auto bytes = [&](std::int64_t n) { return static_cast<std::size_t>(n) * size; };
-  const void* const source = static_cast<const char*>(from.data) + from.byte_offset;
-  const auto on = static_cast<cudaStream_t>(stream);
-  cudaError_t e = cudaMemcpy2DAsync(to.data, bytes(stride_of(to, 0)), source, bytes(stride_of(from, 0)),
-                                    bytes(columns_of(to)), static_cast<std::size_t>(rows_of(to)),
-                                    cudaMemcpyDeviceToDevice, on);
-  // Wait, because the result may be freed as soon as this has returned.
-  if (e == cudaSuccess) e = cudaStreamSynchronize(on);
-  return e == cudaSuccess ? nullptr : cudaGetErrorString(e);
-#else
-  (void)to, (void)from, (void)size, (void)stream;
-  return "a tensor on a device, which this build has no side for";
-#endif
-}
-
-void copy_on_host(const assay_tensor& to, const assay_tensor& from, std::size_t size) {
-  for (std::int64_t r = 0; r < rows_of(to); ++r)
-    for (std::int64_t c = 0; c < columns_of(to); ++c)
-      std::memcpy(static_cast<char*>(to.data) +
-                      static_cast<std::size_t>(r * stride_of(to, 0) + c * stride_of(to, 1)) * size,
-                  static_cast<const char*>(from.data) + from.byte_offset +
-                      static_cast<std::size_t>(r * stride_of(from, 0) + c * stride_of(from, 1)) * size,
-                  size);
+/// Speaks to whoever looks at what the process has printed.
+[[noreturn]] void give_up(const std::string& why) {
+  std::fprintf(stderr, "%s\n", why.c_str());
+  _exit(1);
 }
 
 }  // namespace
 }  // namespace assay::isolation
 
-/// The text of the n-th of worker/*.py, in the order of their names. Its name goes to `name`. Null if there
-/// is none.
-extern "C" ASSAY_EXPORT const char* assay_python_file(int n, const char** name) {
-  const auto& all = assay::embedded_texts();
-  if (n < 0 || static_cast<std::size_t>(n) >= all.size()) return nullptr;
-  *name = all[static_cast<std::size_t>(n)].path.data();
-  return all[static_cast<std::size_t>(n)].text.data();
-}
-
-/// Serves until the supervisor is gone. `open` returns the plugin, or null after it has reported why.
-/// `forked`: this process was forked by a confined one.
-extern "C" ASSAY_EXPORT int assay_python_serve(const assay_plugin* (*open)(), int forked) {
+/// Serves until the supervisor is gone, and ends the process. `forks`: it forks workers, and does not serve
+/// itself. The caller holds the interpreter's lock. Does nothing if it was called before.
+extern "C" ASSAY_EXPORT void python_main(int forks) {
+  using namespace assay;
   using namespace assay::isolation;
-  return serve([open](const Load&, Loaded& loaded) { return open_python(open, loaded); }, forked != 0);
-}
-
-/// For a process that forks workers: call it before any foreign code is loaded.
-extern "C" ASSAY_EXPORT void assay_python_confine() { assay::isolation::confine(); }
-
-/// `declines`: why this process must not be forked, or empty. `repeats`: why each worker imports the target
-/// again, or empty. Returns 0 if the supervisor is gone.
-extern "C" ASSAY_EXPORT int assay_python_warm(const char* declines, const char* repeats) {
-  return assay::isolation::say_warm(declines, repeats);
-}
-
-/// Waits until a worker is wanted. Returns 0 if the supervisor is gone.
-extern "C" ASSAY_EXPORT int assay_python_wanted(assay::isolation::Wanted* wanted) {
-  return assay::isolation::next_wanted(*wanted);
-}
-
-/// Called after a fork: in the parent, where 0 means that the supervisor is gone, and in the worker.
-extern "C" ASSAY_EXPORT int assay_python_forked(const assay::isolation::Wanted* wanted, int pid, int error) {
-  return assay::isolation::say_forked(*wanted, pid, error);
-}
-extern "C" ASSAY_EXPORT void assay_python_become_worker(const assay::isolation::Wanted* wanted) {
-  assay::isolation::become_worker(*wanted);
-}
-
-/// What to call around launches that are timed.
-extern "C" ASSAY_EXPORT void assay_python_on_timed(int (*timed)(int begin)) {
-  assay::isolation::on_timed = timed;
-}
-
-/// Reports why `open` or `run` is about to fail on this thread. After an `open` that succeeds: what it is
-/// made of.
-extern "C" ASSAY_EXPORT void assay_python_say(const char* text, const char* kind) {
-  assay::isolation::said_text = text;
-  assay::isolation::said_kind = kind;
-}
-
-/// Makes a DLManagedTensor of the tensor. Its deleter frees the struct, but never the memory of the tensor.
-extern "C" ASSAY_EXPORT void* assay_python_dlpack(const assay_tensor* tensor) {
-  using namespace assay::isolation;
-  auto* const m = static_cast<Owned*>(std::malloc(sizeof(Owned)));
-  if (!m) return nullptr;
-  m->tensor = *tensor;
-  m->context = nullptr;
-  m->deleter = [](Managed* own) { std::free(static_cast<Owned*>(own)); };
-  for (int i = 0; i < tensor->ndim && i < 2; ++i) {
-    m->shape[i] = tensor->shape[i];
-    m->strides[i] = tensor->strides[i];
+  static std::atomic<bool> called{false};
+  if (called.exchange(true)) return;
+  if (const char* const lacks = python::load_api())
+    give_up(std::string("this interpreter has no ") + lacks + ": CPython 3.8 or later is needed");
+  const std::optional<python::Words> words = python::read_words(bytes_of(kLibrary));
+  if (!words) give_up("its words are missing");
+  imported().words = *words;
+  confine();
+  try {
+    python::keep_builtins();
+    python::watch_opened();
+    python::import_first(*words, forks != 0);
+    imported().signature = forks ? python::fork_workers(read_signature, import_target)
+                                 : python::look_at_import(read_signature).signature;
+  } catch (const Failure& f) {
+    give_up(f.text);
   }
-  m->tensor.shape = m->shape;
-  m->tensor.strides = m->strides;
-  return static_cast<Managed*>(m);
-}
-
-/// Copies a result, a DLManagedTensor, to the output. Returns null, or the reason why it cannot.
-extern "C" ASSAY_EXPORT const char* assay_python_copy(const assay_tensor* to, const void* result,
-                                                      void* stream) {
-  using namespace assay::isolation;
-  const assay_tensor& from = static_cast<const Managed*>(result)->tensor;
-  const bool column = from.ndim == 2 && to->ndim == 1 && from.shape[1] == 1;
-  if ((from.ndim != to->ndim && !column) || rows_of(from) != rows_of(*to) ||
-      columns_of(from) != columns_of(*to))
-    return "a tensor of another shape than the output's";
-  if (from.dtype.code != to->dtype.code || from.dtype.bits != to->dtype.bits || from.dtype.lanes != 1)
-    return "a tensor of another type than the output's";
-  if (from.device.device_type != to->device.device_type)
-    return "a tensor that lies elsewhere than the output";
-  if (to->device.device_type == 2) return copy_on_device(*to, from, element_bytes(*to), stream);
-  copy_on_host(*to, from, element_bytes(*to));
-  return nullptr;
-}
-
-/// Waits for all work that the stream has now.
-extern "C" ASSAY_EXPORT void assay_python_wait(void* stream) {
-#if defined(ASSAY_WITH_CUDA)
-  // Errors are ignored here: the supervisor learns of them when it asks for the launch's end.
-  (void)cudaStreamSynchronize(static_cast<cudaStream_t>(stream));
-#else
-  (void)stream;
-#endif
+  auto* const lock = py.PyEval_SaveThread();
+  const int status = serve([](const Load&, Loaded& loaded) { return open_python(loaded); }, true);
+  (void)lock;
+  // Do not wait for threads that the callable left running.
+  _exit(status);
 }

@@ -1,21 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that forks the workers. They need not repeat its imports.
-
-It imports the target too, if a process that has done so may be forked. If not, it imports only the frameworks that the
-target uses (torch alone takes seconds), and each worker imports the target."""
-import ctypes
-import gc
+"""Whether this process may be forked. Its answer is empty, or says why not. `frameworks` are modules and files: these are
+imported first, if they would be found in these files."""
 import importlib
 import importlib.util
-import json
 import os
 import sys
 import types
 import warnings
 
-import assay_abi as abi
-import assay_target
-
+SOCKET = 3  # the supervisor's; an import has opened the descriptors above it
 # Frameworks that tell their users not to fork a process that has imported them.
 NEVER = ("jax", "tensorflow")
 
@@ -58,7 +51,7 @@ def open_file():
             name = os.readlink("/proc/self/fd/" + number)
         except OSError:
             continue  # the descriptor of the listing itself
-        if int(number) > abi.SOCKET and name not in ("/dev/null", "/dev/urandom", "/dev/random"):
+        if int(number) > SOCKET and name not in ("/dev/null", "/dev/urandom", "/dev/random"):
             return name
     return ""
 
@@ -107,66 +100,14 @@ def declines():
 
 def why_not():
     try:
+        for name, file in frameworks:
+            # If the target changes the path, another module of that name may be found.
+            spec = importlib.util.find_spec(name)
+            if spec and spec.origin == file:
+                importlib.import_module(name)
         return declines()
     except BaseException as error:
         return f"it could not be seen whether it may be forked: {type(error).__name__}"
 
 
-def look_at_import(target):
-    """Imports the target in a separate process, so that this one may still be forked, whatever the import does. Returns
-    (why that process must not be forked, {framework: its file})."""
-    receiver, sender = os.pipe()
-    pid = fork_quietly()
-    if pid == 0:
-        os.close(receiver)
-        target()
-        # Do this before looking at the open files.
-        number = os.dup2(sender, abi.SOCKET, inheritable=False)
-        os.close(sender)
-        files = {n: getattr(sys.modules.get(n), "__file__", None) for n in assay_target.FORKABLE}
-        os.write(number, json.dumps([why_not(), {n: f for n, f in files.items() if f}]).encode() + b"\n")
-        os._exit(0)
-    os.close(sender)
-    with open(receiver, "rb") as answer:
-        said = answer.readline()
-    os.waitpid(pid, 0)
-    return json.loads(said) if said else ("the process that imports it ends", {})
-
-
-def prepare(words, target):
-    """Imports all that can be imported before a fork. Returns three values: why this process must not be forked, why
-    each worker must import the target itself (both "" if there is no reason), and what `target` returned, or None."""
-    for name in assay_target.first_imports(words[0], words[1]):
-        importlib.import_module(name)
-    if why := why_not():
-        return why, "", None
-    repeats, frameworks = look_at_import(target)
-    if not repeats:
-        return "", "", target()
-    for name, file in frameworks.items():
-        # If the target changes the path, another module of that name may be found.
-        spec = importlib.util.find_spec(name)
-        if spec and spec.origin == file:
-            importlib.import_module(name)
-    return why_not(), repeats, None
-
-
-def fork_workers(library, why, repeats):
-    """Forks a worker for each request. Returns in the workers only; this process ends here."""
-    if not library.assay_python_warm(why.encode(errors="replace"), repeats.encode(errors="replace")):
-        os._exit(0)
-    # Otherwise the garbage collector would touch, and so copy, the memory that all workers share.
-    gc.freeze()
-    wanted = abi.Wanted()
-    while library.assay_python_wanted(ctypes.byref(wanted)):
-        error = 0
-        try:
-            pid = os.fork()
-        except OSError as failure:
-            pid, error = -1, failure.errno
-        if pid == 0:
-            library.assay_python_become_worker(ctypes.byref(wanted))
-            return
-        if not library.assay_python_forked(ctypes.byref(wanted), pid, error):
-            break
-    os._exit(0)
+answer = why_not()

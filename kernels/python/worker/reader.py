@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides what each parameter of the callable gets: the logits, an output, an operand, a constant, or nothing.
+"""Says which tensors the callable takes, and what each of its parameters gets: the logits, an output, an operand, a
+constant, or nothing. It runs in a process of its own, which has imported the callable and launches nothing. Its answer is
+text: description.cpp reads it, and looks whether it says what --arg says.
 
 --arg decides first, then the parameter's name, then its place. Required parameters that are left are the outputs. If
 this leaves a parameter open, the callable is refused, and the message names the --arg that would decide."""
 import inspect
+import types
 
-import assay_abi
-from assay_target import Refused
-
+SELECTING = ("topk", "softmax_topk", "topk_softmax", "log_softmax_topk")
+KEEPING = ("min_p", "top_p")
+# A callable takes the tensors of the first package in this list that its code uses.
+FRAMEWORKS = [("triton", "torch"), ("cutlass", "torch"), ("torch", "torch"), ("cupy", "cupy"), ("jax", "jax"),
+              ("numba.cuda", "dlpack"), ("numpy", "numpy"), ("numba", "numpy")]
+KINDS = ["numpy", "torch", "cupy", "jax", "dlpack"]
+GPU_ONLY = {"triton", "cutlass", "cupy", "numba.cuda"}
 MASKS = ("mask_keep", "mask_drop")
 BIASES = ("bias", "bias_row")
 # A call has at most one role of each tuple.
@@ -16,7 +23,7 @@ BUFFERS = MASKS + BIASES + ("lengths", "temperatures")
 OPERANDS = BUFFERS + ("scale", "temperature")
 # Of a top-k. No positive factor changes the order of the logits, so the values alone depend on these.
 FACTORS = ("scale", "temperature", "temperatures")
-CONSTANTS = {"None": None, "True": True, "False": False, "inf": float("inf"), "nan": float("nan")}
+CONSTANTS = ("None", "True", "False", "inf", "nan")
 BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -29,12 +36,49 @@ def joined(parameters):
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
 
 
+class Refused(Exception):
+    """The target is wrong. The text is one line that says why."""
+
+
+def named_in(function, module):
+    """Names of the packages that the function's module refers to."""
+    names = set()
+    scope = dict(vars(module))
+    scope.update(getattr(inspect.unwrap(function), "__globals__", {}))
+    for value in list(scope.values()):
+        if isinstance(value, types.ModuleType):
+            names.add(value.__name__)
+        else:
+            of = (getattr(value, "__module__", None), type(value).__module__)
+            names.update(n for n in of if isinstance(n, str))
+    return names
+
+
+def framework(function, module):
+    """Returns (kind of tensors, where it runs). The second is "cuda", "host" or "either"."""
+    names = named_in(function, module)
+
+    def refers(package):
+        return any(n == package or n.startswith(package + ".") for n in names)
+
+    device = getattr(function, "assay_device", None) or getattr(module, "ASSAY_DEVICE", None)
+    if device not in (None, "cuda", "host"):
+        raise Refused(f"assay_device is {device!r}: known are cuda and host")
+    device = device or ("cuda" if any(refers(n) for n in GPU_ONLY) else "either")
+    said = getattr(function, "assay_tensors", None) or getattr(module, "ASSAY_TENSORS", None)
+    if said:
+        if said not in KINDS:
+            raise Refused(f"assay_tensors is {said!r}: known are " + ", ".join(KINDS))
+        return said, device
+    return next((kind for package, kind in FRAMEWORKS if refers(package)), "numpy"), device
+
+
 class Parameter:
-    """One parameter. `role` says what it gets: "literal" means the constant `value`, and "" nothing."""
+    """One parameter. `role` says what it gets: "literal" means the constant of --arg, and "" nothing."""
 
     def __init__(self, name, kind, default=inspect.Parameter.empty):
         self.name, self.kind, self.default = name, kind, default
-        self.role, self.type, self.value = "", "", None
+        self.role, self.type = "", ""
         self.said = False  # True if --arg names it
 
     def required(self):
@@ -43,13 +87,10 @@ class Parameter:
     def say(self, text):
         """Takes `text` from --arg: ROLE, ROLE:TYPE or VALUE. The command has checked its spelling."""
         self.said = True
-        if text in CONSTANTS:
-            self.role, self.value = "literal", CONSTANTS[text]
-        elif text[0].isalpha():
+        if text[0].isalpha() and text not in CONSTANTS:
             self.role, _, self.type = text.partition(":")
         else:
             self.role = "literal"
-            self.value = int(text) if text.lstrip("-").isdigit() else float(text)
 
 
 class Signature:
@@ -88,8 +129,8 @@ class Roles:
         self.op, self.names = op, read_names(names)
         self.signature = Signature(function)
         self.all = self.signature.all
-        selects = op in assay_abi.SELECTING
-        self.firsts = ["in", "k"] if selects else ["in", "threshold"] if op in assay_abi.KEEPING else ["in"]
+        selects = op in SELECTING
+        self.firsts = ["in", "k"] if selects else ["in", "threshold"] if op in KEEPING else ["in"]
         self.outputs = ["out", "indices"] if selects else ["out"]
         self.judged = FACTORS if selects else OPERANDS
         for text in arguments:
@@ -233,17 +274,6 @@ class Values:
                 if p.role:
                     self.keywords.append(p)
 
-    def arguments(self, given):
-        """Returns (arguments by place, arguments by keyword). `given(role)` is this call's value of a role."""
-        def of(p):
-            return p.value if p.role == "literal" else given(p.role)
-
-        return [of(p) for p in self.positional], {p.name: of(p) for p in self.keywords}
-
-    def buffers(self):
-        """[(role, whether its elements are bools)] for each operand that is a tensor."""
-        return [(p.role, p.role in MASKS and p.type in ("", "bool")) for p in self.all if p.role in BUFFERS]
-
     def types(self):
         """The types that --arg names."""
         return {p.type for p in self.all if p.type}
@@ -266,3 +296,27 @@ class Values:
         """How the operands were understood, for example ", mask as mask_keep"."""
         found = [p for p in self.all if p.role in OPERANDS]
         return "".join(", " + (p.name if p.name == p.role else f"{p.name} as {p.role}") for p in found)
+
+    def lines(self):
+        """What each argument is: how it is passed, its role, its type, its name."""
+        all_of = [("place", p) for p in self.positional] + [("keyword", p) for p in self.keywords]
+        return [f"argument {how} {p.role} {p.type or '-'} {p.name or '-'}" for how, p in all_of]
+
+
+def read():
+    kind, device = framework(function, module)
+    values = Values(function, op, names, arguments)
+    lines = [f"tensors {kind}", f"device {device}", f"writes {int(values.writes)}", f"read_as {values.read_as()}"]
+    lines += ["uses " + name for name in sorted(values.types())]
+    for taken in {pair.partition(":")[0] for pair in pairs.split()}:
+        # torch.tensor([3, 5]) is int64. JAX has int64 only on request.
+        lines.append(f"operands {taken} " + values.operands(taken, "i32" if kind == "jax" else "i64"))
+    return "\n".join(lines + values.lines())
+
+
+try:
+    answer = read()
+except Refused as error:
+    answer = f"refused {error}"
+except BaseException as error:
+    answer = "refused " + (f"{type(error).__name__}: {error}".splitlines() or [""])[0]

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""For the files beside this one: a right softmax and a wrong one, of raw tensors."""
+import ctypes
+import math
+
+
+def elements(t, row):
+    return (ctypes.c_float * t.shape[1]).from_address(t.data + row * t.strides[0] * 4)
+
+
+def right(x, out):
+    for row in range(x.shape[0]):
+        logits, values = elements(x, row), elements(out, row)
+        terms = [math.exp(v - max(logits)) for v in logits]
+        for i, term in enumerate(terms):
+            values[i] = term / math.fsum(terms)
+
+
+def wrong(x, out):
+    for row in range(x.shape[0]):
+        elements(out, row)[:] = [1 / x.shape[1]] * x.shape[1]
