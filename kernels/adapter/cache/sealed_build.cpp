@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr const char* kSeal = "seal";
 constexpr std::string_view kFormat = "assay build 1";
 /// Digits of a hash in a name. The seal holds all of them.
-constexpr std::size_t kShort = 16, kDigits = 64;
+constexpr std::size_t kShort = 16, kHashDigits = 64;
 
 /// The whole seal, or nothing.
 struct Seal {
@@ -33,12 +33,12 @@ std::optional<Seal> seal_in(const fs::path& file) {
   std::string line;
   Seal s;
   if (!std::getline(in, line) || line != kFormat) return {};
-  if (!std::getline(in, s.key) || !std::getline(in, s.sha256) || s.sha256.size() != kDigits) return {};
+  if (!std::getline(in, s.key) || !std::getline(in, s.sha256) || s.sha256.size() != kHashDigits) return {};
   if (!std::getline(in, s.note)) return {};
   while (std::getline(in, line)) {
     if (line == "end") return s;
-    if (line.size() < kDigits + 2) return {};
-    s.read.push_back({line.substr(kDigits + 1), line.substr(0, kDigits)});
+    if (line.size() < kHashDigits + 2) return {};
+    s.read.push_back({line.substr(kHashDigits + 1), line.substr(0, kHashDigits)});
   }
   return {};
 }

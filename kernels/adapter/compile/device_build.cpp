@@ -11,6 +11,7 @@
 #include "kernels/adapter/compile/builds.hpp"
 #include "kernels/adapter/compile/included_files.hpp"
 #include "kernels/adapter/toolchain/toolchain.hpp"
+#include "kernels/isolation/process/sandbox.hpp"
 #include "reference/hash/sha256.hpp"
 
 namespace assay {
@@ -47,6 +48,7 @@ bool without_native(std::vector<std::string>& flags) {
 CompiledFile compile_for_device(const OneFile& file) {
   const fs::path source = fs::absolute(file.source).lexically_normal();
   const fs::path build = build_folder(file.build_dir);
+  isolation::sandbox_keeps(build.string());
   const Scratch scratch(build);
   SystemHashes hashes(build);
   const fs::path headers = write_headers(build);

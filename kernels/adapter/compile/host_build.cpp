@@ -15,6 +15,7 @@
 #include "kernels/adapter/embedded.hpp"
 #include "kernels/adapter/toolchain/announce.hpp"
 #include "kernels/adapter/toolchain/toolchain.hpp"
+#include "kernels/isolation/process/sandbox.hpp"
 #include "reference/hash/sha256.hpp"
 
 namespace assay {
@@ -111,6 +112,7 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
   const fs::path source = fs::absolute(file.source).lexically_normal();
   const std::vector<EntrySignature> entries = entries_of(file);
   const fs::path build = build_folder(file.build_dir);
+  isolation::sandbox_keeps(build.string());
   const Scratch scratch(build);
   SystemHashes hashes(build);
   const fs::path headers = write_headers(build);

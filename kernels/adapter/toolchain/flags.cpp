@@ -22,7 +22,7 @@ bool all_of(std::string_view text, std::string_view more) {
   });
 }
 
-bool is_identifier(std::string_view text) {
+bool is_macro_name(std::string_view text) {
   return !text.empty() && all_of(text, "_") && std::isdigit(static_cast<unsigned char>(text[0])) == 0;
 }
 
@@ -34,11 +34,11 @@ bool is_number(std::string_view text) {
 /// NAME or NAME=VALUE. A comma would begin another definition, and the others mean something to a shell.
 bool is_definition(std::string_view text, const fs::path&) {
   const std::size_t equal = text.find('=');
-  return is_identifier(text.substr(0, equal)) &&
+  return is_macro_name(text.substr(0, equal)) &&
          (equal == text.npos || all_of(text.substr(equal + 1), "_.:+*/%=-"));
 }
 
-bool is_undefinition(std::string_view text, const fs::path&) { return is_identifier(text); }
+bool is_undefinition(std::string_view text, const fs::path&) { return is_macro_name(text); }
 
 bool is_inside(std::string_view text, const fs::path& folder) {
   if (text.empty() || text[0] == '-' || text[0] == '~' || !all_of(text, "_./+- ")) return false;

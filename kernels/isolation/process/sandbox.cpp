@@ -54,10 +54,16 @@ bool inside(const std::string& path, const std::string& folder) { return path.st
 struct Shown {
   std::mutex mutex;
   std::set<std::string> places;
+  std::set<std::string> kept;  // folders that they never write (sandbox_keeps)
 };
 Shown& shown() {
   static Shown all;
   return all;
+}
+
+std::set<std::string> kept_folders() {
+  const std::lock_guard<std::mutex> lock(shown().mutex);
+  return shown().kept;
 }
 
 /// A folder for what the workers of one kernel compile: all of them find it there, and those of another
@@ -123,6 +129,8 @@ std::vector<std::string> words_of(const std::string& bwrap, Reach reach,
     if (inside(place, "/run") || inside(place, kScratch)) add({"--ro-bind", place.c_str(), place.c_str()});
   if (compiles)
     for (std::string& word : words_of_compilers(*compiles)) words.push_back(std::move(word));
+  // After all that may be written: what comes later counts.
+  for (const std::string& folder : kept_folders()) add({"--ro-bind-try", folder.c_str(), folder.c_str()});
   if (reach == Reach::device) {
     // The names of all device files of the driver begin like this.
     for (const auto& entry : fs::directory_iterator("/dev", ignored))
@@ -219,6 +227,14 @@ void sandbox_shows(const std::string& file) {
   shown().places.insert((folder == kScratch || folder == "/run" ? whole : folder).string());
 }
 
+void sandbox_keeps(const std::string& folder) {
+  std::error_code ignored;
+  const std::string whole = fs::canonical(folder, ignored).string();
+  if (whole.empty()) return;
+  const std::lock_guard<std::mutex> lock(shown().mutex);
+  shown().kept.insert(whole);
+}
+
 std::vector<std::string> sandbox_words(Reach reach, const std::optional<std::string>& compiles) {
   if (!sandbox_wanted() || tried(reach).bwrap.empty()) return {};
   std::vector<std::string> words = words_of(tried(reach).bwrap, reach, compiles);
@@ -245,12 +261,13 @@ std::vector<std::string> compiler_words(const std::string& writable, const std::
   for (const std::string& place : places)
     if (inside(place, "/run") || inside(place, kScratch))
       binds.insert(binds.end(), {"--ro-bind", place, place});
-  binds.insert(binds.end(), {"--bind", writable, writable});
   // Before /run is made read-only, and after both are empty.
   words.insert(std::find(words.begin(), words.end(), kScratch) + 1, binds.begin(), binds.end());
   std::error_code ignored;
   const std::string own = fs::canonical(worker_executable(""), ignored).string();
-  words.insert(words.end(), {"--setenv", "TMPDIR", writable, "--", own, "worker", "program"});
+  // Its folder lies in one that workers never write.
+  words.insert(words.end(), {"--bind", writable, writable, "--setenv", "TMPDIR", writable, "--", own,
+                             "worker", "program"});
   return words;
 }
 

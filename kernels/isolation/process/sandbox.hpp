@@ -32,6 +32,10 @@ std::vector<std::string> sandbox_words(Reach reach, const std::optional<std::str
 /// them otherwise.
 void sandbox_shows(const std::string& file);
 
+/// Workers that start from now on do not write in this folder, whatever else they may write: not even where
+/// it lies in a folder that compilers of theirs keep things in.
+void sandbox_keeps(const std::string& folder);
+
 /// False: workers that are started from now on run without a sandbox.
 std::atomic<bool>& sandbox_wanted();
 
