@@ -293,16 +293,21 @@ TEST_F(Adopt, BadCallsAreOneLineAndWriteNothing) {
 
 TEST_F(Adopt, ASourceFileIsHashedAndItsContractIsFound) {
   const std::string file = at("by_four.cpp");
-  std::ofstream(file) << process_test::kByFour;
+  std::ofstream(file) << "#include \"more.h\"\n" << process_test::kByFour;
+  std::ofstream(at("more.h")) << "constexpr int kMore = 1;\n";
   const Outcome o = adopt(file + " --entry by_four --host");
   ASSERT_EQ(o.status, kUndeclaredLimits) << o.out << o.err;
   const nlohmann::json j = json();
   EXPECT_EQ(j["verdict"], "PASS");
   EXPECT_EQ(j["kernels"][0]["undeclared"], "V_multiple=4");
   EXPECT_EQ(j["target"]["entry"], "by_four");
-  ASSERT_EQ(j["files"].size(), 2u);
+  std::string roles;
+  for (const auto& f : j["files"]) roles += f["role"].get<std::string>() + " ";
+  ASSERT_EQ(roles, "source include binary system compiler ");
   EXPECT_EQ(j["files"][0]["sha256"], sha256_of_file(file));
-  EXPECT_EQ(j["files"][1]["role"], "binary");
+  EXPECT_EQ(j["files"][1]["path"], "more.h");
+  EXPECT_EQ(j["files"][1]["sha256"], sha256_of_file(at("more.h")));
+  EXPECT_EQ(j["files"][2]["sha256"], sha256_of_file(j["files"][2]["path"].get<std::string>()));
   EXPECT_EQ(step(j, "fuzz")["state"], "passed") << "the search keeps to the limits that were found";
   EXPECT_EQ(step(j, "functions")["state"], "passed");
   EXPECT_EQ(step(j, "functions")["executed"], 2) << step(j, "functions");  // its source has expf and "/"
@@ -311,6 +316,11 @@ TEST_F(Adopt, ASourceFileIsHashedAndItsContractIsFound) {
     EXPECT_NE(open.find(words), open.npos) << words << " " << open;
   EXPECT_NE(read_file(at("out/certificate.html")).find("<p>No speed was measured: "), std::string::npos);
   EXPECT_EQ(verify().status, kUndeclaredLimits);
+  std::ofstream(at("more.h"), std::ios::app) << "// changed\n";
+  const Outcome included = verify();
+  EXPECT_EQ(included.status, kFailed);
+  EXPECT_NE(included.out.find("include more.h: its SHA-256 is "), included.out.npos) << included.out;
+  std::ofstream(at("more.h")) << "constexpr int kMore = 1;\n";
   std::ofstream(file, std::ios::app) << "// changed\n";
   const Outcome changed = verify();
   EXPECT_EQ(changed.status, kFailed);
