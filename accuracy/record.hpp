@@ -68,7 +68,7 @@ struct CheckResult {
 };
 
 /// Where a record's kernel ran.
-enum class Where { in_process, sandbox, not_sandboxed };
+enum class Where { in_process, sandbox, not_sandboxed, landlock };
 
 /// Whether a failing case fails as the only one of a fresh process, too.
 enum class Alone { not_tried, passes, fails };
@@ -100,7 +100,9 @@ struct Record : Figures {
   std::string variant;
   std::string dtype;
   std::string backend;
-  Where where = Where::in_process;  // not_sandboxed: in a process of its own, but free to do anything
+  /// sandbox: in a worker that bubblewrap holds; landlock: in one that Landlock and seccomp hold;
+  /// not_sandboxed: in a worker that is free to do anything.
+  Where where = Where::in_process;
   std::string op;
   std::string family;
   /// Of `assay check`: the group of cases (shapes, layout, ...) and what the case varies ("offset_6"). Empty,

@@ -20,7 +20,7 @@ inline constexpr std::array kCheckNames = {
     "property", "race",     "memcheck", "racecheck", "initcheck",  "synccheck"};
 static_assert(kCheckNames.size() == kChecks);
 inline constexpr std::array kAloneNames = {"not_tried", "passes", "fails"};
-inline constexpr std::array kWhereNames = {"in_process", "sandbox", "not_sandboxed"};
+inline constexpr std::array kWhereNames = {"in_process", "sandbox", "not_sandboxed", "landlock"};
 inline constexpr std::array kNearestNames = {"not_looked_for", "its_own", "other_class", "none",
                                              "beyond_measured"};
 

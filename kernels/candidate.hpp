@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "kernels/guard.hpp"
 #include "kernels/host/fault_kind.hpp"
 #include "kernels/registry.hpp"
 
@@ -115,8 +116,8 @@ class Launcher {
   virtual std::string cannot(const LaunchOptions& options) const = 0;
   /// True if its kernels run on a GPU.
   virtual bool on_device() const = 0;
-  /// True if its kernels run in a sandbox.
-  virtual bool sandboxed() const { return false; }
+  /// What keeps its kernels from the rest of the machine.
+  virtual Guard guard() const { return Guard::none; }
   /// Discards the worker: the next launch is the first of a new process.
   virtual void restart() = 0;
   /// Everything since the last call of this function.

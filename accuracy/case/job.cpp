@@ -10,6 +10,18 @@ namespace {
 /// A threshold that is left out is the usual one.
 int k_of(Op op, int k) { return !has_k(op) ? 0 : keeps_a_set(op) && k <= 0 ? usual_k(op) : k; }
 
+Where where_of(Guard guard) {
+  switch (guard) {
+    case Guard::none:
+      break;
+    case Guard::landlock:
+      return Where::landlock;
+    case Guard::bubblewrap:
+      return Where::sandbox;
+  }
+  return Where::not_sandboxed;
+}
+
 }  // namespace
 
 std::vector<int> thresholds(Op op, bool more) {
@@ -24,7 +36,7 @@ Record blank_record(const Variant& variant, const std::string& family, Op op, st
   r.variant = variant.variant;
   r.dtype = name(variant.dtype);
   r.backend = name(variant.backend);
-  if (variant.launcher) r.where = variant.launcher->sandboxed() ? Where::sandbox : Where::not_sandboxed;
+  if (variant.launcher) r.where = where_of(variant.launcher->guard());
   r.op = name(op);
   r.family = family;
   r.rows = rows;

@@ -36,8 +36,16 @@ std::vector<std::string> sandbox_of_programs() { return isolation::program_words
 
 std::string why_not_sandboxed() {
   // With a GPU there are workers of both kinds.
-  const std::string why = isolation::why_not_sandboxed(isolation::Reach::host);
-  return !why.empty() ? why : isolation::why_not_sandboxed(isolation::widest_reach());
+  for (const isolation::Reach reach : {isolation::Reach::host, isolation::widest_reach()})
+    if (isolation::guard_of(reach) == Guard::none) return isolation::guard_words(reach);
+  return {};
+}
+
+std::string held_by() {
+  using isolation::Reach;
+  const std::string host = isolation::guard_words(Reach::host),
+                    widest = isolation::guard_words(isolation::widest_reach());
+  return host == widest ? host : host + "; where a GPU is used: " + widest;
 }
 
 }  // namespace assay

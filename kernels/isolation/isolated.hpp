@@ -3,8 +3,8 @@
 // judged all the same.
 //
 // The worker gets a problem and buffers that belong to this process. It gets no expected result and no bound.
-// Where bubblewrap works, the worker runs in a sandbox. Elsewhere a kernel can do to the machine whatever its
-// user can.
+// It runs in a sandbox: bubblewrap's where that works, otherwise one of Landlock and seccomp. Where neither
+// works, only this project's own kernels run, unless all are to run without one.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct IsolationOptions {
   /// its share of the device. After it the worker is ended, and the outcome is `hung`.
   double timeout_seconds = 20;
   std::string worker = {};  // executable with the `worker` verb; default: $ASSAY_WORKER, or this `assay`
-  bool sandbox = true;      // false: never under bubblewrap
+  bool sandbox = true;      // false: never in a sandbox
   /// True: the sandbox that a worker has which may use a GPU, on any machine. Tests want it.
   bool as_on_a_gpu = false;
 };
@@ -31,12 +31,15 @@ struct DiedAtLoad : InputError {
   Ended ended;
 };
 
-/// False: no worker that is started from now on runs under bubblewrap.
+/// False: no worker that is started from now on runs in a sandbox.
 void want_sandbox(bool wants);
 bool wants_sandbox();
-/// Why a kernel that is started now would run without a sandbox: "bwrap is not installed". Empty if it would
-/// run in one.
+/// Why a kernel that is started now would run without a sandbox: "bwrap: it is not installed; Landlock: ...".
+/// Empty if it would run in one.
 std::string why_not_sandboxed();
+/// What holds kernels that are started now: "bubblewrap", "Landlock and seccomp (bwrap: it is not
+/// installed)". Not to be asked where they run without a sandbox.
+std::string held_by();
 
 /// The words in front of a program that runs a candidate's code on the host and is no worker. Empty without a
 /// sandbox.

@@ -46,7 +46,7 @@ class WorkerLauncher : public Launcher,
     return supervisor_->launch(entry_, on_device_, variant, problem, {images[0], images[1]}, options);
   }
   bool on_device() const override { return on_device_; }
-  bool sandboxed() const override { return supervisor_->sandboxed(); }
+  Guard guard() const override { return supervisor_->guard(); }
   std::string cannot(const LaunchOptions& options) const override {
     if (options.delayed_producer && !on_device_) return "delayed_producer: host memory has no streams";
     if (options.delayed_producer && !own_stream_) return "delayed_producer: the kernel takes no stream";

@@ -33,6 +33,17 @@ Reach reach_of(const Subject& subject, const IsolationOptions& options) {
   return host ? Reach::host : widest_reach();
 }
 
+/// What holds its workers. A kernel that nobody vouches for does not run where nothing holds it.
+Guard guard_for(const Subject& subject, const IsolationOptions& options) {
+  if (!options.sandbox) return Guard::none;
+  const Reach reach = reach_of(subject, options);
+  const Guard guard = guard_of(reach);
+  if (guard == Guard::none && subject.plugin && sandbox_wanted())
+    throw EnvironmentError("no sandbox works here: " + guard_words(reach) +
+                           "; --no-sandbox runs the kernel with all your rights");
+  return guard;
+}
+
 /// Whose it is: the file's or the module's. Registered kernels trust each other.
 std::string kernel_of(const Subject& subject) { return subject.plugin ? subject.name : std::string(); }
 
@@ -41,8 +52,8 @@ std::string kernel_of(const Subject& subject) { return subject.plugin ? subject.
 Supervisor::Supervisor(Subject subject, const IsolationOptions& options)
     : subject_(std::move(subject)),
       options_(options),
-      sandboxed_(options.sandbox && why_not_sandboxed(reach_of(subject_, options)).empty()),
-      parent_(worker_parent(command_of(subject_, options), reach_of(subject_, options), sandboxed_,
+      guard_(guard_for(subject_, options)),
+      parent_(worker_parent(command_of(subject_, options), reach_of(subject_, options), guard_ != Guard::none,
                             kernel_of(subject_))) {}
 
 void Supervisor::start() {
@@ -137,7 +148,7 @@ void Supervisor::begin_with(const std::string& runtime) {
   command.environment = {{"LD_PRELOAD", runtime}};
   // What a worker still has at its end is not the kernel's loss.
   if (!std::getenv("ASAN_OPTIONS")) command.environment.emplace_back("ASAN_OPTIONS", "detect_leaks=0");
-  parent_ = worker_parent(command, reach_of(subject_, options_), sandboxed_, kernel_of(subject_));
+  parent_ = worker_parent(command, reach_of(subject_, options_), guard_ != Guard::none, kernel_of(subject_));
 }
 
 std::uint32_t Supervisor::load() {

@@ -42,7 +42,8 @@ using Outcomes = std::array<LaunchOutcome, 2>;
 
 class Supervisor {
  public:
-  /// Throws InputError if there is no worker.
+  /// Throws InputError if there is no worker; EnvironmentError if nothing holds a kernel that is not this
+  /// project's own, and a sandbox is wanted.
   Supervisor(Subject subject, const IsolationOptions& options);
 
   /// Starts the worker and returns the number of its entries. Throws InputError if the subject cannot be
@@ -72,8 +73,8 @@ class Supervisor {
   Disturbance disturbance();
   void be_patient(double times);
   int most_workers() const { return subject_.most_workers; }
-  /// True if the workers run in a sandbox.
-  bool sandboxed() const { return sandboxed_; }
+  /// What keeps the workers from the rest of the machine.
+  Guard guard() const { return guard_; }
 
  private:
   /// The worker did not answer and is gone.
@@ -123,7 +124,7 @@ class Supervisor {
 
   const Subject subject_;
   const IsolationOptions options_;
-  const bool sandboxed_;
+  const Guard guard_;
   std::shared_ptr<Parent> parent_;
   std::string runtime_;  // the library that its workers have as their first
   std::mutex mutex_;

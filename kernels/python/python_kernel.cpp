@@ -122,7 +122,7 @@ std::shared_ptr<isolation::WarmProcess> warm_process(const isolation::Command& e
   forks.words.back() = start(true);
   std::vector<std::string> key = forks.words;
   key.push_back(std::to_string(forks.library));  // of a callable: its words and the bytes of its file
-  key.push_back(sandbox && isolation::why_not_sandboxed(reach).empty() ? "sandbox" : "");
+  key.push_back(std::to_string(static_cast<int>(sandbox ? isolation::guard_of(reach) : Guard::none)));
   const std::lock_guard<std::mutex> lock(mutex);
   std::erase_if(all, [](const auto& one) { return one.second.expired(); });
   std::shared_ptr<isolation::WarmProcess> warm = all[key].lock();
@@ -155,11 +155,18 @@ std::vector<Variant> load_python(const PythonCallable& c, const IsolationOptions
   subject.most_workers = kMostOnDevice;
   subject.on_host = c.host;
   const isolation::Reach reach = c.host ? isolation::Reach::host : isolation::widest_reach();
-  const auto warm = subject.warm = warm_process(subject.command, place, reach, options.sandbox);
+  // Landlock's rules name the folder of one process in /proc, where CUDA writes when it starts. A fork has
+  // another one.
+  const bool forks =
+      reach == isolation::Reach::host || !options.sandbox || isolation::guard_of(reach) != Guard::landlock;
+  const auto warm = subject.warm =
+      forks ? warm_process(subject.command, place, reach, options.sandbox) : nullptr;
   const auto supervisor = std::make_shared<isolation::Supervisor>(std::move(subject), options);
   std::vector<Variant> all = isolation::variants_of(supervisor, c.shown);
   std::string each;
-  if (const std::string why = warm->declines(); !why.empty())
+  if (!warm)
+    each = "; a new interpreter for each worker: under Landlock CUDA starts in no process that was forked";
+  else if (const std::string why = warm->declines(); !why.empty())
     each = "; a new interpreter for each worker: " + why;
   else if (const std::string because = warm->repeats(); !because.empty())
     each = "; each worker imports it: " + because;

@@ -13,6 +13,7 @@
 
 #include "kernels/isolation/costly.hpp"
 #include "kernels/isolation/isolation_test.hpp"
+#include "kernels/isolation/process/sandbox.hpp"
 #include "kernels/python/python_test.hpp"
 #include "reference/error.hpp"
 #include "reference/test_folder.hpp"
@@ -282,18 +283,47 @@ TEST(PythonWarm, TwoKernelsShareNoSandbox) {
 }
 
 /// What the process that forks calls its workers is a name of the sandbox.
-TEST(PythonWarm, ItForksInASandboxToo) {
-  ASSAY_NEEDS_PYTHON("ctypes");
+void expect_it_forks() {
   const std::string why = why_not_sandboxed();
   if (!why.empty()) std::printf("it forks without a sandbox: %s\n", why.c_str());
   const Variant v = load_python(callable("states.py", "counts")).at(0);
-  EXPECT_EQ(v.launcher->sandboxed(), why.empty());
+  EXPECT_EQ(v.launcher->guard() != Guard::none, why.empty());
   EXPECT_EQ(v.file.find("a new interpreter"), std::string::npos) << v.file;
   for (int n = 0; n < 2; ++n) {
     EXPECT_EQ(said(v), "threw an exception: ValueError: call 1");
     EXPECT_EQ(said(v), "threw an exception: ValueError: call 2");
     EXPECT_EQ(said(v, 5), "segmentation fault: a write at address 0x10, near a null pointer");
   }
+}
+
+TEST(PythonWarm, ItForksInASandboxToo) {
+  ASSAY_NEEDS_PYTHON("ctypes");
+  expect_it_forks();
+}
+
+/// Under Landlock, too. What it compiles goes to a folder of its kernel, and files to one of its own.
+TEST(PythonWarm, ItForksWithoutBubblewrapToo) {
+  ASSAY_NEEDS_PYTHON("ctypes");
+  if (isolation::widest_reach() == isolation::Reach::device)
+    GTEST_SKIP() << "on a machine with a GPU each worker has an interpreter of its own there";
+  isolation::missing().bubblewrap = true;
+  expect_it_forks();
+  const TestFolder folder;
+  PythonCallable c = callable("writes.py", "f");
+  c.place = folder.path() / "writes.py";
+  std::ofstream(c.place)
+      << "import os, tempfile\nASSAY_TENSORS = 'dlpack'\n"
+         "def tried(place):\n"
+         "    try: open(place + '/compiled', 'w').close(); return 'yes'\n"
+         "    except OSError as error: return error.strerror\n"
+         "def f(x, out):\n"
+         "    own = [tried(os.environ['TRITON_CACHE_DIR']), tried(tempfile.gettempdir())]\n"
+         "    raise ValueError(own + [tried(os.path.dirname(__file__))])\n";
+  const Variant v = load_python(c).at(0);
+  if (v.launcher->guard() == Guard::landlock) {
+    EXPECT_EQ(said(v), "threw an exception: ValueError: ['yes', 'yes', 'Permission denied']");
+  }
+  isolation::missing().bubblewrap = false;
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ struct CertifiedCheck {
 struct CertifiedKernel {
   std::string key, op, claim;
   std::string made_by;  // compiler and flags, where this program or the caller compiled it
-  std::string where;    // in_process, sandbox, not_sandboxed
+  std::string where;    // in_process, sandbox, not_sandboxed, landlock
   bool on_host = false;
   std::string verdict;             // of the check: "PASS"
   std::string within, undeclared;  // the contract; its limits that nobody declared

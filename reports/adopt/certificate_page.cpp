@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "reference/problem.hpp"
+#include "reports/data/environment.hpp"
 #include "reports/data/html.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/page/frame.hpp"
@@ -245,6 +246,15 @@ std::string contract_words(const Certificate& c) {
   return words;
 }
 
+/// "; sandbox: Landlock" of what held the kernels, by the one that was held least.
+std::string guard_of_badge(const Certificate& c) {
+  std::string words;
+  for (const char* const where : {"sandbox", "landlock", "not_sandboxed"})
+    if (std::ranges::any_of(c.kernels, [&](const CertifiedKernel& k) { return k.where == where; }))
+      words = guard_words(where);
+  return words.empty() ? "" : words == "not sandboxed" ? "; " + words : "; sandbox: " + words;
+}
+
 /// What a reader must know before the verdict is used.
 std::string limits_of_the_verdict(const Certificate& c) {
   std::string words;
@@ -297,7 +307,7 @@ std::string badge_words(const Certificate& c) {
   const char* const part = !c.only.empty()       ? ", a part of the check"
                            : c.extent == "quick" ? ", quick check"
                                                  : "";
-  return c.verdict + (only_on_the_cpu(c) ? " on the CPU" : "") + part;
+  return c.verdict + (only_on_the_cpu(c) ? " on the CPU" : "") + part + guard_of_badge(c);
 }
 
 std::string render_badge(const Certificate& c) {

@@ -11,7 +11,7 @@ namespace assay {
 /// certificate.html, without links to anything but what lies beside it.
 std::string render_certificate_page(const Certificate& c);
 
-/// "PASS on the CPU": the verdict as the badge, the page and the terminal begin with it.
+/// "PASS on the CPU; sandbox: bubblewrap": the verdict as the badge, the page and the terminal begin with it.
 std::string badge_words(const Certificate& c);
 /// badge.svg; needs no network.
 std::string render_badge(const Certificate& c);

@@ -74,6 +74,13 @@ TEST(CertificatePage, SaysFirstWhatAPassIsFor) {
   EXPECT_EQ(badge_words(c), "PASS");
   c.kernels[0].on_host = true;
   EXPECT_EQ(badge_words(c), "PASS on the CPU");
+  for (const auto& [where, words] : {std::pair("sandbox", "PASS on the CPU; sandbox: bubblewrap"),
+                                     std::pair("landlock", "PASS on the CPU; sandbox: Landlock"),
+                                     std::pair("not_sandboxed", "PASS on the CPU; not sandboxed")}) {
+    c.kernels[0].where = where;
+    EXPECT_EQ(badge_words(c), words);
+  }
+  c.kernels[0].where.clear();
   c.extent = "quick";
   EXPECT_EQ(badge_words(c), "PASS on the CPU, quick check");
   EXPECT_TRUE(render_certificate_terminal(c).starts_with(

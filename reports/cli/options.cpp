@@ -182,7 +182,8 @@ void add_sandbox(CLI::App& command) {
           throw EnvironmentError("--sandbox: " + why);
         demanded = true;
       },
-      "exit 3 if kernels can not run in a sandbox (without it: in one where bubblewrap works)");
+      "exit 3 if nothing holds kernels here: neither bubblewrap nor Landlock (without it, this project's own "
+      "keys run all the same)");
   command.add_flag_callback(
       "--no-sandbox", [] { want_sandbox(false); }, "run kernels with all rights of this user");
 }

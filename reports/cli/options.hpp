@@ -100,7 +100,8 @@ void choose_device(int device);
 /// MPI_LOCALRANKID or SLURM_LOCALID.
 std::optional<int> local_rank();
 
-/// --sandbox and --no-sandbox. Without either, kernels run in a sandbox where bubblewrap works.
+/// --sandbox and --no-sandbox. Without either, kernels run in a sandbox where bubblewrap or Landlock works,
+/// and where neither does, only registered keys run.
 void add_sandbox(CLI::App& command);
 /// True if --sandbox was given: nothing may run a kernel outside of a sandbox.
 bool sandbox_demanded();

@@ -70,12 +70,12 @@ std::string utc_now() {
 namespace {
 constexpr const char* kSandbox = "sandbox";
 constexpr const char* kNone = "none: ";
-constexpr const char* kSome = "bubblewrap, but not for ";
+constexpr const char* kSome = ", but not for ";
 }  // namespace
 
 std::pair<std::string, std::string> sandbox_of_workers() {
   const std::string why = why_not_sandboxed();
-  return {kSandbox, why.empty() ? "bubblewrap" : kNone + why};
+  return {kSandbox, why.empty() ? held_by() : kNone + why};
 }
 
 void say_not_sandboxed(std::vector<std::pair<std::string, std::string>>& environment,
@@ -83,15 +83,25 @@ void say_not_sandboxed(std::vector<std::pair<std::string, std::string>>& environ
   if (groups.empty()) return;
   for (auto& [label, value] : environment)
     if (label == kSandbox && !value.starts_with(kNone))
-      value = fmt::format("{}{} {}: the tool runs a kernel outside of any sandbox", kSome,
-                          groups.size() == 1 ? "the group" : "the groups", fmt::join(groups, ", "));
+      value += fmt::format("{}{} {}: the tool runs a kernel outside of any sandbox", kSome,
+                           groups.size() == 1 ? "the group" : "the groups", fmt::join(groups, ", "));
 }
 
 std::string not_sandboxed(const std::vector<std::pair<std::string, std::string>>& environment) {
-  for (const auto& [label, value] : environment)
-    for (const std::string_view head : {kNone, kSome})
-      if (label == kSandbox && value.starts_with(head)) return value.substr(head.size());
+  for (const auto& [label, value] : environment) {
+    if (label != kSandbox) continue;
+    if (value.starts_with(kNone)) return value.substr(std::string_view(kNone).size());
+    if (const std::size_t at = value.find(kSome); at != value.npos)
+      return value.substr(at + std::string_view(kSome).size());
+  }
   return {};
+}
+
+std::string guard_words(const std::string& where) {
+  return where == "sandbox"         ? "bubblewrap"
+         : where == "landlock"      ? "Landlock"
+         : where == "not_sandboxed" ? "not sandboxed"
+                                    : "";
 }
 
 }  // namespace assay

@@ -15,7 +15,8 @@ std::vector<std::pair<std::string, std::string>> environment();
 /// Now: "2026-11-25T16:00:00Z".
 std::string utc_now();
 
-/// The pair that says whether kernels of workers run in a sandbox.
+/// The pair that says what holds kernels of workers: "bubblewrap", "Landlock and seccomp (bwrap: it is not
+/// installed)", "none: --no-sandbox".
 std::pair<std::string, std::string> sandbox_of_workers();
 /// Says in that pair that some groups of cases ran kernels outside of a sandbox. Not if there was none
 /// anyway.
@@ -23,5 +24,9 @@ void say_not_sandboxed(std::vector<std::pair<std::string, std::string>>& environ
                        const std::set<std::string>& groups);
 /// Why such kernels ran without a sandbox. Empty if they ran in one, or nothing is said of it.
 std::string not_sandboxed(const std::vector<std::pair<std::string, std::string>>& environment);
+
+/// What held the kernel of a record, in a word or two, by its member `where`: "bubblewrap", "Landlock", "not
+/// sandboxed". Empty of a kernel that ran in the judge's process.
+std::string guard_words(const std::string& where);
 
 }  // namespace assay

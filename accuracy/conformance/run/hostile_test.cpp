@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Candidates that nobody should trust: each gets the record that the head of its file expects, and leaves
 // nothing behind (kernels/isolation/hostile/ and escapes/).
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stddef.h>
@@ -19,7 +20,7 @@
 #include "accuracy/conformance/conformance.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/isolation/process/sandbox.hpp"
-#include "kernels/isolation/worker/read_only.hpp"
+#include "kernels/isolation/shared/landlock.hpp"
 #include "reference/error.hpp"
 #include "reference/test_folder.hpp"
 
@@ -29,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// So many candidates there are at least, and so many that may run without a sandbox.
-constexpr int kAll = 34, kHarmless = 20;
+constexpr int kAll = 37, kHarmless = 20;
 
 struct Expected {
   std::string name;
@@ -78,6 +79,7 @@ class Trace {
  public:
   Trace() : path_(fs::temp_directory_path() / ("assay-hostile-trace-" + std::to_string(getpid()))) {
     std::ofstream(path_) << kText;
+    EXPECT_EQ(lstat(path_.c_str(), &before_), 0);
     setenv("ASSAY_HOSTILE_TRACE", path_.c_str(), 1);
   }
   ~Trace() {
@@ -86,6 +88,10 @@ class Trace {
   }
   bool intact() const {
     std::ifstream in(path_);
+    struct stat now {};
+    if (lstat(path_.c_str(), &now) != 0 || now.st_ino != before_.st_ino || now.st_mode != before_.st_mode ||
+        now.st_uid != before_.st_uid || now.st_nlink != 1 || now.st_mtim.tv_sec != before_.st_mtim.tv_sec)
+      return false;
     return std::string((std::istreambuf_iterator<char>(in)), {}) == kText;
   }
   /// True if no process holds a lock on it.
@@ -102,9 +108,11 @@ class Trace {
  private:
   static constexpr const char* kText = "as it was\n";
   const fs::path path_;
+  struct stat before_ {};
 };
 
-/// A socket of this process that has a name but no file.
+/// Sockets of this process that have a name but no file, and one that listens to the internet's protocol. And
+/// this process itself.
 class Listener {
  public:
   Listener() : name_("assay-hostile-" + std::to_string(getpid())) {
@@ -116,14 +124,26 @@ class Listener {
               0);
     EXPECT_EQ(listen(socket_, 1), 0);
     setenv("ASSAY_HOSTILE_SOCKET", name_.c_str(), 1);
+    sockaddr_in here{};
+    here.sin_family = AF_INET;
+    here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof here;
+    EXPECT_EQ(bind(tcp_, reinterpret_cast<const sockaddr*>(&here), sizeof here), 0);
+    EXPECT_EQ(listen(tcp_, 1), 0);
+    EXPECT_EQ(getsockname(tcp_, reinterpret_cast<sockaddr*>(&here), &length), 0);
+    setenv("ASSAY_HOSTILE_PORT", std::to_string(ntohs(here.sin_port)).c_str(), 1);
+    setenv("ASSAY_HOSTILE_JUDGE", std::to_string(getpid()).c_str(), 1);
   }
   ~Listener() {
-    unsetenv("ASSAY_HOSTILE_SOCKET");
+    for (const char* const name : {"ASSAY_HOSTILE_SOCKET", "ASSAY_HOSTILE_PORT", "ASSAY_HOSTILE_JUDGE"})
+      unsetenv(name);
     close(socket_);
+    close(tcp_);
   }
 
  private:
   const int socket_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int tcp_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const std::string name_;
 };
 
@@ -132,10 +152,6 @@ class Reachable {
  public:
   Reachable() {
     EXPECT_EQ(listen(stream_, 1), 0);
-    if (isolation::widest_reach() == isolation::Reach::device) {
-      std::printf("sockets and pipes with a file are not tried: on a GPU a worker reaches them\n");
-      return;
-    }
     setenv("ASSAY_HOSTILE_STREAM", (folder_.path() / kStream).c_str(), 1);
     setenv("ASSAY_HOSTILE_DATAGRAMS", (folder_.path() / kDatagrams).c_str(), 1);
     if (!isolation::can_keep_read_only()) {
@@ -205,7 +221,8 @@ std::optional<Record> judged(const Expected& e, IsolationOptions options, std::s
 }
 
 void expect_record(const Expected& e, const IsolationOptions& options) {
-  SCOPED_TRACE(e.name + (options.sandbox ? "" : ", without a sandbox"));
+  SCOPED_TRACE(e.name + (options.sandbox ? "" : ", without a sandbox") +
+               (options.as_on_a_gpu ? ", as on a GPU" : ""));
   std::string refusal;
   const std::optional<Record> r = judged(e, options, refusal);
   ASSERT_EQ(e.status == "refused", !r) << refusal;
@@ -216,7 +233,9 @@ void expect_record(const Expected& e, const IsolationOptions& options) {
   EXPECT_NE(reason.find(e.words), std::string::npos) << reason;
   if (!r) return;
   EXPECT_EQ(e.status, name(r->status)) << r->reason;
-  EXPECT_EQ(r->where, options.sandbox ? Where::sandbox : Where::not_sandboxed);
+  EXPECT_EQ(r->where, !options.sandbox                         ? Where::not_sandboxed
+                      : isolation::missing().bubblewrap.load() ? Where::landlock
+                                                               : Where::sandbox);
   if (!e.cause.empty()) {
     EXPECT_EQ(e.cause, name(cause_of(*r))) << r->reason;
   }
@@ -227,11 +246,8 @@ void expect_record(const Expected& e, const IsolationOptions& options) {
       !fs::exists(ASSAY_HOSTILE_SOURCES))                                      \
   GTEST_SKIP() << "the candidates are not on this machine"
 
-TEST(Hostile, EachGetsItsRecordAndLeavesNothing) {
-  ASSAY_NEEDS_HOSTILE();
-  const std::string why = why_not_sandboxed();
-  if (!why.empty())
-    std::printf("only candidates that are harmless without a sandbox are tried: %s\n", why.c_str());
+/// All candidates, in workers as `options` say.
+void expect_all(const IsolationOptions& options, const std::string& why) {
   const Trace trace;
   const Listener listener;
   const Reachable reachable;
@@ -243,7 +259,7 @@ TEST(Hostile, EachGetsItsRecordAndLeavesNothing) {
     ASSERT_NE(e.status, "") << e.name << ": its head expects nothing";
     if (!why.empty() && e.only_in_a_sandbox) continue;
     ++tried;
-    expect_record(e, {.sandbox = why.empty()});
+    expect_record(e, options);
     EXPECT_TRUE(trace.intact()) << e.name;
     EXPECT_TRUE(trace.is_free()) << e.name << " has left a process";
     EXPECT_EQ(litter(), std::vector<std::string>{}) << e.name;
@@ -252,23 +268,64 @@ TEST(Hostile, EachGetsItsRecordAndLeavesNothing) {
   EXPECT_GE(tried, why.empty() ? kAll : kHarmless);
 }
 
+/// While it lives, this machine has no bubblewrap.
+class WithoutBubblewrap {
+ public:
+  WithoutBubblewrap() { isolation::missing().bubblewrap = true; }
+  ~WithoutBubblewrap() {
+    isolation::missing().bubblewrap = false;
+    isolation::missing().landlock_after = 1 << 20;
+  }
+};
+
+TEST(Hostile, EachGetsItsRecordAndLeavesNothing) {
+  ASSAY_NEEDS_HOSTILE();
+  const std::string why = why_not_sandboxed();
+  if (!why.empty())
+    std::printf("only candidates that are harmless without a sandbox are tried: %s\n", why.c_str());
+  expect_all({.sandbox = why.empty()}, why);
+}
+
+/// Landlock and seccomp hold them as well, on the host and where a GPU is used.
+TEST(Hostile, NoneReachesMoreWithoutBubblewrap) {
+  ASSAY_NEEDS_HOSTILE();
+  const WithoutBubblewrap hidden;
+  if (isolation::guard_of(isolation::Reach::host) != Guard::landlock)
+    GTEST_SKIP() << isolation::guard_words(isolation::Reach::host);
+  expect_all({}, "");
+  expect_all({.as_on_a_gpu = true}, "");
+}
+
+/// The same with what the first versions of Landlock hold: seccomp holds the rest.
+TEST(Hostile, AnOlderLandlockHoldsThemToo) {
+  ASSAY_NEEDS_HOSTILE();
+  const WithoutBubblewrap hidden;
+  isolation::missing().landlock_after = 1;
+  if (isolation::guard_of(isolation::Reach::host) != Guard::landlock)
+    GTEST_SKIP() << isolation::guard_words(isolation::Reach::host);
+  expect_all({}, "");
+}
+
 /// The worker of a GPU shares its process namespace with the machine. What it starts is found and ended all
-/// the same.
+/// the same, and what it reaches for there it does not reach.
 TEST(Hostile, WhereAGpuIsUsedProcessesAndMemoryAreCountedToo) {
   ASSAY_NEEDS_HOSTILE();
-  if (const std::string why = isolation::why_not_sandboxed(isolation::Reach::device); !why.empty())
-    GTEST_SKIP() << why;
+  if (isolation::guard_of(isolation::Reach::device) == Guard::none)
+    GTEST_SKIP() << isolation::guard_words(isolation::Reach::device);
   const Trace trace;
+  const Reachable reachable;
   setenv("ASSAY_WORKER_MEMORY", "1024", 1);
   int tried = 0;
   for (const Expected& e : candidates()) {
-    if (!e.needs_counting() && e.name != "leaves_daemons") continue;
+    if (!e.needs_counting() && e.name != "leaves_daemons" && e.name != "connects_to_a_file" &&
+        e.name != "writes_into_a_pipe")
+      continue;
     ++tried;
     expect_record(e, {.as_on_a_gpu = true});
     EXPECT_TRUE(trace.is_free()) << e.name << " has left a process";
   }
   unsetenv("ASSAY_WORKER_MEMORY");
-  EXPECT_EQ(tried, 3);
+  EXPECT_EQ(tried, 5);
 }
 
 /// A run says that it was not sandboxed, and that is no secret of its records.

@@ -69,14 +69,19 @@ void offer_to_oom_killer(pid_t pid) {
 
 }  // namespace
 
-SandboxSpawner::SandboxSpawner(std::vector<std::string> sandbox, std::string warden, Command command)
+SandboxSpawner::SandboxSpawner(const Sandbox& sandbox, std::string warden, Command command)
     : warden_(std::move(warden)), command_(std::move(command)) {
-  whole_.words = std::move(sandbox);
+  whole_.words = sandbox.front;
+  auto environment = sandbox.environment;
+  environment.insert(environment.end(), command_.environment.begin(), command_.environment.end());
   // Not for `bwrap` itself. Its last word is "--".
-  for (const auto& [name, value] : command_.environment)
-    whole_.words.insert(whole_.words.end() - 1, {"--setenv", name, value});
+  if (!sandbox.front.empty())
+    for (const auto& [name, value] : std::exchange(environment, {}))
+      whole_.words.insert(whole_.words.end() - 1, {"--setenv", name, value});
+  whole_.environment = std::move(environment);
   whole_.words.insert(whole_.words.end(),
                       {"/proc/self/fd/" + std::to_string(kWardenExecutable), "worker", "warden"});
+  whole_.words.insert(whole_.words.end(), sandbox.told.begin(), sandbox.told.end());
   if (command_.words[0] != warden_)
     whole_.words.insert(whole_.words.end(), command_.words.begin(), command_.words.end());
   whole_.library = command_.library;
@@ -94,12 +99,12 @@ int SandboxSpawner::start(int socket, int output, pid_t& pid) {
   const int theirs = moved_away(pair[1]);
   Command command = whole_;
   command.warden = theirs;
-  Sandbox one;
+  Running one;
   one.warden = pair[0];
   command.executable = moved_away(open(warden_.c_str(), O_PATH | O_CLOEXEC));
   int error = theirs < 0               ? EMFILE
               : command.executable < 0 ? errno
-                                       : spawn(command, socket, output, one.bwrap);
+                                       : spawn(command, socket, output, one.first);
   close(theirs);
   close(command.executable);
   if (error == 0) {
@@ -115,14 +120,14 @@ int SandboxSpawner::start(int socket, int output, pid_t& pid) {
       return 0;
     }
     error = EAGAIN;
-    kill(one.bwrap, SIGKILL);
-    waitpid(one.bwrap, nullptr, 0);
+    kill(one.first, SIGKILL);
+    waitpid(one.first, nullptr, 0);
   }
   close(one.warden);
   return error;
 }
 
-void SandboxSpawner::listen(Sandbox& one) {
+void SandboxSpawner::listen(Running& one) {
   while (!one.ended) {
     pid_t sender = 0;
     bool closed = false;
@@ -143,11 +148,12 @@ void SandboxSpawner::listen(Sandbox& one) {
   }
 }
 
-bool SandboxSpawner::finished(Sandbox& one) {
+bool SandboxSpawner::finished(Running& one) {
   if (one.warden >= 0) close(one.warden);
   one.warden = -1;
-  // bwrap ends when the first process of the sandbox has ended, and that takes all others with it.
-  return waitpid(one.bwrap, nullptr, WNOHANG) != 0;
+  // bwrap ends when the first process of the sandbox has ended, and that takes all others with it. Without
+  // namespaces the warden ends all others, and then itself.
+  return waitpid(one.first, nullptr, WNOHANG) != 0;
 }
 
 bool SandboxSpawner::exited(pid_t pid) {
@@ -162,7 +168,7 @@ bool SandboxSpawner::reap(pid_t pid, int& status) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto at = all_.find(pid);
   if (at == all_.end()) return true;
-  Sandbox& one = at->second;
+  Running& one = at->second;
   listen(one);
   if (!one.ended || !finished(one)) return false;
   status = one.status;
@@ -182,10 +188,10 @@ std::shared_ptr<Parent> worker_parent(const Command& command, Reach reach, bool 
                                       const std::string& kernel) {
   // An interpreter may compile what it runs, and a driver what was compiled for another device.
   const bool compiles = command.library >= 0 || reach == Reach::device;
-  std::vector<std::string> words;
-  if (sandbox) words = sandbox_words(reach, compiles ? std::optional(kernel) : std::nullopt);
-  if (words.empty()) return std::make_shared<Spawner>(command);
-  return std::make_shared<SandboxSpawner>(std::move(words), warden_executable(command.words[0]), command);
+  Sandbox how;
+  if (sandbox) how = sandbox_of(reach, compiles ? std::optional(kernel) : std::nullopt);
+  if (how.guard == Guard::none) return std::make_shared<Spawner>(command);
+  return std::make_shared<SandboxSpawner>(how, warden_executable(command.words[0]), command);
 }
 
 }  // namespace assay::isolation

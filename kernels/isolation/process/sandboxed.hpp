@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts workers under bubblewrap, each in a sandbox of its own.
+// Starts workers in a sandbox, each in one of its own.
 #pragma once
 
 #include <sys/types.h>
@@ -19,7 +19,7 @@ class SandboxSpawner : public Parent {
  public:
   /// `warden`: the executable whose verb `worker warden` is run. If `command` is its own worker, the worker
   /// is not executed again.
-  SandboxSpawner(std::vector<std::string> sandbox, std::string warden, Command command);
+  SandboxSpawner(const Sandbox& sandbox, std::string warden, Command command);
   ~SandboxSpawner() override;
 
   int start(int socket, int output, pid_t& pid) override;
@@ -30,21 +30,21 @@ class SandboxSpawner : public Parent {
   std::string ended_it(pid_t pid) override;
 
  private:
-  struct Sandbox {
+  struct Running {
     int warden = -1;
-    pid_t bwrap = -1;
+    pid_t first = -1;  // bwrap, or the warden itself
     bool ended = false;
     int status = 0;
     std::string why;  // why the warden ended it
   };
-  static void listen(Sandbox& one);
-  static bool finished(Sandbox& one);
+  static void listen(Running& one);
+  static bool finished(Running& one);
 
   const std::string warden_;
   const Command command_;
   Command whole_;  // what is really run
   std::mutex mutex_;
-  std::map<pid_t, Sandbox> all_;  // by the worker's process id
+  std::map<pid_t, Running> all_;  // by the worker's process id
 };
 
 /// A parent of the command's workers: in a sandbox where one is wanted and works. `kernel`: whose workers

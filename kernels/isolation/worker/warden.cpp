@@ -17,15 +17,18 @@
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "kernels/isolation/shared/confinement.hpp"
+#include "kernels/isolation/shared/landlock.hpp"
 #include "kernels/isolation/shared/memory_limit.hpp"
 #include "kernels/isolation/shared/message.hpp"
 #include "kernels/isolation/shared/refused_calls.hpp"
 #include "kernels/isolation/shared/warden_message.hpp"
 #include "kernels/isolation/worker/descendants.hpp"
-#include "kernels/isolation/worker/read_only.hpp"
 
 namespace assay::isolation {
 namespace {
@@ -97,13 +100,15 @@ Use use_now(bool own_namespace) {
   return use;
 }
 
-/// Ends all processes if they use too much.
-void watch(std::int64_t most_memory, bool own_namespace) {
+using Saying = std::function<void(WardenSays, int)>;
+
+/// Ends all processes if they use too much, and says so.
+void watch(std::int64_t most_memory, bool own_namespace, const Saying& says) {
   const Use use = use_now(own_namespace);
   if (use.processes > kMostProcesses)
-    say(WardenSays::processes, static_cast<int>(kMostProcesses));
+    says(WardenSays::processes, static_cast<int>(kMostProcesses));
   else if (use.mib > most_memory)
-    say(WardenSays::memory, static_cast<int>(most_memory));
+    says(WardenSays::memory, static_cast<int>(most_memory));
   else
     return;
   if (own_namespace)
@@ -129,7 +134,7 @@ void reap(pid_t worker, bool& reported) {
   }
 }
 
-[[noreturn]] void guard(pid_t worker, int children, bool own_namespace) {
+[[noreturn]] void guard(pid_t worker, int children, bool own_namespace, const std::string& scratch) {
   bool reported = false;
   const std::int64_t memory = most_memory();
   for (;;) {
@@ -139,16 +144,87 @@ void reap(pid_t worker, bool& reported) {
     signalfd_siginfo drained;
     while (read(children, &drained, sizeof drained) > 0) continue;
     reap(worker, reported);
-    watch(memory, own_namespace);
+    watch(memory, own_namespace, say);
   }
   // The first process of a namespace takes all others with it.
   if (!own_namespace) end_descendants();
+  if (!scratch.empty()) remove_scratch(scratch);
   _exit(0);
+}
+
+/// Called by the process that is to be confined, before it runs anything.
+void enter(Confinement confinement, const std::string& scratch) {
+  // No namespace ends it together with its parent.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (scratch.empty() || setenv("TMPDIR", scratch.c_str(), 1) != 0) _exit(1);
+  confinement.writable.push_back(scratch);
+  if (!confine_to(confinement)) _exit(1);
+}
+
+/// Landlock knows a folder of /proc as long as somebody has it open.
+void hold_open_tasks(pid_t process) {
+  open(("/proc/" + std::to_string(process) + "/task").c_str(), O_PATH | O_CLOEXEC);
+}
+
+/// The exit status of a shell whose command ended so.
+int status_of_shell(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
+
+/// Runs a command in a confinement, and ends what it leaves. Without a command it tries whether the
+/// confinement holds.
+[[noreturn]] void guard_program(const Confinement& confinement, const char* const* command) {
+  limit(RLIMIT_CORE, 0);
+  limit(RLIMIT_FSIZE, kMostFile);
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  sigset_t watched, before;
+  sigemptyset(&watched);
+  for (const int number : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) sigaddset(&watched, number);
+  sigprocmask(SIG_BLOCK, &watched, &before);
+  const int signals = signalfd(-1, &watched, SFD_CLOEXEC);
+  const std::string scratch = confinement.scratch.empty() ? make_scratch() : confinement.scratch;
+  const pid_t child = signals < 0 ? -1 : fork();
+  if (child == 0) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    enter(confinement, scratch);
+    if (!command[0]) {
+      const std::string why = not_held(scratch);
+      if (!why.empty()) std::fprintf(stderr, "%s\n", why.c_str());
+      _exit(why.empty() ? 0 : 1);
+    }
+    execv(command[0], const_cast<char* const*>(command));
+    std::perror(command[0]);
+    _exit(127);
+  }
+  prctl(PR_SET_DUMPABLE, 0);
+  int status = 1 << 8;
+  bool ended = child < 0;
+  const std::int64_t memory = most_memory();
+  while (!ended) {
+    pollfd one{signals, POLLIN, 0};
+    if (poll(&one, 1, kTickMs) > 0) {
+      signalfd_siginfo got{};
+      if (read(signals, &got, sizeof got) == static_cast<ssize_t>(sizeof got) && got.ssi_signo != SIGCHLD) {
+        status = static_cast<int>(got.ssi_signo);
+        break;
+      }
+    }
+    for (int of = 0, pid = 0; !ended && (pid = waitpid(-1, &of, WNOHANG)) > 0;)
+      if (pid == child) status = of, ended = true;
+    watch(memory, false, [](WardenSays what, int most) {
+      std::fprintf(stderr, "assay: ended by the sandbox: more than %d %s\n", most,
+                   what == WardenSays::memory ? "MiB of memory" : "processes");
+    });
+  }
+  end_descendants();
+  if (confinement.scratch.empty()) remove_scratch(scratch);
+  _exit(status_of_shell(status));
 }
 
 }  // namespace
 
 void guard_worker(const char* const* command) {
+  const std::optional<Confinement> confinement = take_confinement(command);
+  const std::string scratch = confinement ? make_scratch() : std::string();
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_FSIZE, kMostFile);
   sigset_t child, before;
@@ -164,11 +240,12 @@ void guard_worker(const char* const* command) {
     prctl(PR_SET_DUMPABLE, 0);
     // Before anything is opened, which would get one of these numbers.
     for (const int fd : {kSocket, kLibrary, kWardenExecutable}) close(fd);
+    if (confinement) hold_open_tasks(worker);
     const int children = signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC);
     if (children < 0) _exit(1);
     const int nothing = open("/dev/null", O_RDWR);
     for (const int fd : {0, 1, 2}) dup2(nothing, fd);
-    guard(worker, children, own_namespace);
+    guard(worker, children, own_namespace, scratch);
   }
   // A session of its own is a scheduling group of its own on most machines: however many processes the kernel
   // starts, together they get as much of the processor as the warden.
@@ -176,10 +253,12 @@ void guard_worker(const char* const* command) {
   step_back();
   if (has_user_namespace()) limit(RLIMIT_NPROC, kMostTasks);
   sigprocmask(SIG_SETMASK, &before, nullptr);
-  // With a GPU the namespace is not its own. That Landlock lets CUDA open another process's memory was never
-  // seen.
-  if (own_namespace) keep_read_only();
-  if (!refuse_calls(own_namespace ? Uses::host : Uses::gpu)) _exit(1);
+  if (confinement) {
+    enter(*confinement, scratch);
+  } else {
+    keep_read_only();
+    if (!refuse_calls(own_namespace ? Uses::host : Uses::gpu)) _exit(1);
+  }
   const bool told = say(WardenSays::started, 0);
   close(kWarden);
   close(kWardenExecutable);
@@ -191,6 +270,7 @@ void guard_worker(const char* const* command) {
 }
 
 void become_program(const char* const* command) {
+  if (const auto confinement = take_confinement(command)) guard_program(*confinement, command);
   keep_read_only();
   if (!command[0] || !refuse_calls(Uses::host)) _exit(126);
   execv(command[0], const_cast<char* const*>(command));

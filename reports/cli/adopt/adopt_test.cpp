@@ -19,6 +19,7 @@
 #include "reports/cli/adopt/steps.hpp"
 #include "reports/cli/long_runs/process_test.hpp"
 #include "reports/data/compare.hpp"
+#include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 
 namespace assay {
@@ -31,8 +32,12 @@ using Adopt = command_test::AdoptTest;
 TEST_F(Adopt, ARightKernelGetsACertificateThatVerifies) {
   const Outcome o = adopt("safe_block/f32@host --only shapes --only batch");
   ASSERT_EQ(o.status, kPassed) << o.out << o.err;
+  const std::string held = guard_words(json()["kernels"][0]["where"]);
+  const std::string guard = held == "not sandboxed" ? "; " + held : "; sandbox: " + held;
   // After the line of the search.
-  EXPECT_NE(o.out.find("\nPASS on the CPU, a part of the check: safe_block/f32@host\n"), o.out.npos) << o.out;
+  EXPECT_NE(o.out.find("\nPASS on the CPU, a part of the check" + guard + ": safe_block/f32@host\n"),
+            o.out.npos)
+      << o.out;
   const nlohmann::json j = json();
   EXPECT_EQ(j["verdict"], "PASS");
   EXPECT_EQ(step(j, "check")["state"], "passed");
@@ -63,7 +68,8 @@ TEST_F(Adopt, ARightKernelGetsACertificateThatVerifies) {
   EXPECT_NE(read_file(at("out/certificate.html")).find("PASS"), std::string::npos);
   EXPECT_NE(read_file(at("out/certificate.html")).find("href=\"check/index.html\""), std::string::npos);
   EXPECT_NE(read_file(at("out/check/index.html")).find("href=\"../certificate.html\""), std::string::npos);
-  EXPECT_NE(o.out.find("badge: [![assay: PASS on the CPU, a part of the check]("), o.out.npos) << o.out;
+  EXPECT_NE(o.out.find("badge: [![assay: PASS on the CPU, a part of the check" + guard + "]("), o.out.npos)
+      << o.out;
 
   const Outcome again = verify();
   EXPECT_EQ(again.status, kPassed) << again.out << again.err;

@@ -43,7 +43,7 @@ class Sandboxed : public Launcher {
   }
   std::string cannot(const LaunchOptions&) const override { return {}; }
   bool on_device() const override { return true; }
-  bool sandboxed() const override { return true; }
+  Guard guard() const override { return Guard::bubblewrap; }
   void restart() override {}
 };
 

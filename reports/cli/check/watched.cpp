@@ -98,7 +98,7 @@ void judge_watched(Record& r, const Ran& ran, Check tool, const std::string& fou
 }
 
 void say_unsandboxed(Record& r) {
-  if (r.where == Where::sandbox) r.where = Where::not_sandboxed;
+  if (r.where != Where::in_process) r.where = Where::not_sandboxed;
 }
 
 /// Status of a run whose tool ended without a summary.
