@@ -48,6 +48,9 @@ bool GenomeEvaluator::look(const Trial& trial, Evaluation& e) const {
   layout.offset = trial.first;
   layout.launch.schedule = trial.schedule;
   layout.launch.max_blocks = trial.max_blocks;
+  const std::uint64_t of_trial = drawn_for("fuzz", x.V, x.rows, trial.seed);
+  layout.draw = drawn(of_trial);
+  layout.outputs = stale_of(of_trial, 0);
   GuardedLaunch run(variant_, problem_of(variant_, op_, x.rows, x.V, 0, x.V), x, layout);
   const LaunchOutcome outcome = run.run();
   e.dispatch = outcome.dispatch;

@@ -31,6 +31,7 @@ Record check(const Variant& variant, Op op, const Trial& trial, bool nearest) {
   options.launch.schedule = trial.schedule;
   options.launch.max_blocks = trial.max_blocks;
   options.nearest = nearest;
+  options.seed = trial.seed;
   Record r = check_case(variant, c, op, trial.k, options);
   r.seed = trial.seed;
   return r;

@@ -10,43 +10,6 @@
 namespace assay {
 namespace {
 
-/// 2^100, or the largest value of a smaller format. A read past a row then changes any maximum and any sum. A
-/// NaN could stay unseen in fmaxf.
-std::uint64_t large(Dtype t) {
-  switch (t) {
-    case Dtype::f16:
-      return 0x7bff;  // 65504
-    case Dtype::bf16:
-      return 0x7180;
-    case Dtype::f32:
-      return 0x71800000;
-    case Dtype::f64:
-      return 0x4630000000000000;
-  }
-  return 0;
-}
-
-/// Two NaN payloads for each format; arithmetic produces neither of them.
-std::uint64_t poison(Dtype t, int which) {
-  if (which == 2) return large(t);
-  switch (t) {
-    case Dtype::f16:
-      return which ? 0xfeb5 : 0x7e5a;
-    case Dtype::bf16:
-      return which ? 0xffcb : 0x7fda;
-    case Dtype::f32:
-      return which ? 0xffcba987 : 0x7fc5a5a5;
-    case Dtype::f64:
-      return which ? 0xfffcba9876543210u : 0x7ffc5a5a5a5a5a5au;
-  }
-  return 0;
-}
-/// The pattern of guard bands: under poison 0 a NaN in every format; else a finite number, so that a write of
-/// NaN is seen too.
-std::uint64_t canary(Dtype t, int which) { return which ? large(t) : ~std::uint64_t{0}; }
-std::uint64_t index_canary(int which) { return which ? 0xc5c5c5c5c5c5c5c5u : ~std::uint64_t{0}; }
-std::uint64_t in_gap(Dtype t, int which) { return which ? large(t) : poison(t, 0); }
-std::uint64_t index_poison(int which) { return which == 1 ? 0xa55aa55aa55aa55au : 0x5aa55aa55aa55aa5u; }
 std::uint64_t low_bytes(std::uint64_t v, std::size_t n) {
   return n == 8 ? v : v & ((std::uint64_t{1} << 8 * n) - 1);
 }
@@ -61,6 +24,23 @@ Layout plain_layout() { return {}; }
 Layout hostile_layout() {
   return {
       .in_gap = 3, .out_gap = 5, .offset = 1, .poison = 1, .launch = {.schedule = 0x5eed, .max_blocks = 2}};
+}
+
+GuardedLaunch::Patterns GuardedLaunch::patterns(Dtype t) const {
+  const bool finite = layout_.poison != 0;
+  const std::uint64_t from = drawn(layout_.draw, static_cast<std::uint64_t>(layout_.poison));
+  // Several words from one: an output never holds what is beside it.
+  Patterns of;
+  of.output =
+      layout_.outputs == Stale::finite ? drawn_large(t, drawn(from, 1)) : drawn_nan(t, drawn(from, 1));
+  of.guard = finite ? drawn_large(t, drawn(from, 2)) : drawn_nan(t, drawn(from, 2));
+  of.gap = finite ? drawn_large(t, drawn(from, 3)) : drawn_nan(t, drawn(from, 3));
+  return of;
+}
+
+GuardedLaunch::Patterns GuardedLaunch::index_patterns() const {
+  const std::uint64_t from = drawn(layout_.draw, 16 + static_cast<std::uint64_t>(layout_.poison));
+  return {drawn_no_index(drawn(from, 1)), drawn_no_index(drawn(from, 2)), drawn_no_index(drawn(from, 3))};
 }
 
 Layout fitted(Layout layout, const Variant& variant, const Problem& p) {
@@ -84,6 +64,11 @@ GuardedLaunch::GuardedLaunch(const Variant& variant, Problem problem, const Tens
   Problem& p = problem_;
   p.in_pitch = p.V + layout.in_gap;
   p.out_pitch = p.out_columns() + layout.out_gap;
+  if (layout_.draw == 0) layout_.draw = drawn_for("", p.V, p.rows, seed_of_run());
+  // Of an empty row nothing may be written, which only a mark shows.
+  if (p.V == 0 || p.rows == 0) layout_.outputs = Stale::mark;
+  const Patterns of_in = patterns(p.in), of_out = patterns(p.out), of_f32 = patterns(Dtype::f32);
+  mark_ = of_out.output, mark_f32_ = of_f32.output, mark_index_ = index_patterns().output;
   const std::size_t in = size_of(p.in), out = size_of(p.out);
   const auto rows = static_cast<std::size_t>(p.rows);
   const auto bytes = [](std::int64_t elements, std::size_t size) {
@@ -93,7 +78,7 @@ GuardedLaunch::GuardedLaunch(const Variant& variant, Problem problem, const Tens
   const auto out_off = static_cast<std::size_t>(layout.offset + layout.out_offset);
 
   images_.logits = Image(bytes(extent(p.rows, p.V, p.in_pitch), in), off * in, layout.guard);
-  fill(images_.logits, in, in_gap(p.in, layout.poison), canary(p.in, layout.poison));
+  fill(images_.logits, in, of_in.gap, of_in.guard);
   for (std::int64_t r = 0; r < p.rows; ++r)
     if (p.V > 0)
       std::memcpy(images_.logits.payload() + bytes(r * p.in_pitch, in), logits.row(r), bytes(p.V, in));
@@ -103,28 +88,70 @@ GuardedLaunch::GuardedLaunch(const Variant& variant, Problem problem, const Tens
   if (p.op != Op::normalizer && !layout.launch.in_place) {
     images_.probs =
         Image(bytes(extent(p.rows, p.out_columns(), p.out_pitch), out), out_off * out, layout.guard);
-    fill(images_.probs, out, poison(p.out, layout.poison), canary(p.out, layout.poison));
+    fill(images_.probs, out, of_out.output, of_out.guard);
   }
   if (selects(p.op)) {
     const auto size = static_cast<std::size_t>(p.index_bytes());
     images_.indices = Image(bytes(extent(p.rows, p.k, p.out_pitch), size), out_off * size, layout.guard);
-    fill(images_.indices, size, index_poison(layout.poison), index_canary(layout.poison));
+    fill(images_.indices, size, index_patterns().output, index_patterns().guard);
   }
   const bool pair = variant.writes_normalizer && (p.op == Op::softmax || p.op == Op::softmax_topk);
   if (pair || p.op == Op::normalizer) {
     images_.m = Image(rows * sizeof(float), out_off * sizeof(float), layout.guard);
     images_.d = Image(rows * sizeof(float), out_off * sizeof(float), layout.guard);
-    fill(images_.m, sizeof(float), poison(Dtype::f32, layout.poison), canary(Dtype::f32, layout.poison));
-    fill(images_.d, sizeof(float), poison(Dtype::f32, layout.poison), canary(Dtype::f32, layout.poison));
+    fill(images_.m, sizeof(float), of_f32.output, of_f32.guard);
+    fill(images_.d, sizeof(float), of_f32.output, of_f32.guard);
   }
   make_operands(beside.operands ? *beside.operands : OperandValues());
   if (variant.workspace_bytes) {
     if (const std::size_t n = variant.workspace_bytes(p); n > 0) {
       images_.workspace = Image(n, 0, layout.guard);
-      fill(images_.workspace, sizeof(float), poison(Dtype::f32, layout.poison),
-           canary(Dtype::f32, layout.poison));
+      fill(images_.workspace, sizeof(float), of_f32.output, of_f32.guard);
     }
   }
+  if (!holds_marks()) make_stale();
+}
+
+void GuardedLaunch::make_stale() {
+  const Problem& p = problem_;
+  const bool zeros = layout_.outputs == Stale::zeros;
+  const std::uint64_t from = drawn(layout_.draw, 32);
+  // Gaps keep their pattern.
+  const auto put = [&](Image& image, std::size_t element, std::int64_t columns, std::int64_t pitch,
+                       const std::vector<std::uint64_t>& values) {
+    if (image.empty() || columns <= 0) return;
+    std::size_t at = 0;
+    for (std::int64_t r = 0; r < p.rows; ++r) {
+      std::byte* const row = image.payload() + static_cast<std::size_t>(r * pitch) * element;
+      if (values.empty()) {
+        std::memset(row, 0, static_cast<std::size_t>(columns) * element);
+        continue;
+      }
+      for (std::int64_t j = 0; j < columns; ++j) {
+        std::memcpy(row + static_cast<std::size_t>(j) * element, &values[at], element);
+        if (++at == values.size()) at = 0;
+      }
+    }
+  };
+  std::vector<std::uint64_t> values, m, d, indices;
+  if (!zeros) {
+    values = stale_values(layout_.outputs, p, logits_, from);
+    for (std::uint64_t n = 0; n < 64; ++n) {
+      const std::uint64_t word = drawn(from, n);
+      const auto column = static_cast<std::int64_t>(n) % p.V;
+      // A maximum of other logits, and a sum from 1 to V.
+      m.push_back(std::bit_cast<std::uint32_t>(static_cast<float>(logits_.at(0, column)) + 0.25f));
+      d.push_back(std::bit_cast<std::uint32_t>(
+          1 + static_cast<float>(word % static_cast<std::uint64_t>(p.V)) * 0.37f));
+      indices.push_back(word % static_cast<std::uint64_t>(p.V));
+    }
+  }
+  put(images_.probs, size_of(p.out), p.out_columns(), p.out_pitch, values);
+  put(images_.indices, static_cast<std::size_t>(p.index_bytes()), p.k, p.out_pitch, indices);
+  put(images_.m, sizeof(float), 1, 1, m);
+  put(images_.d, sizeof(float), 1, 1, d);
+  if (zeros && !images_.workspace.empty())
+    std::memset(images_.workspace.payload(), 0, images_.workspace.payload_bytes());
 }
 
 void GuardedLaunch::place_gradients() {
@@ -133,7 +160,7 @@ void GuardedLaunch::place_gradients() {
   const std::size_t in = size_of(p.in), pitch = static_cast<std::size_t>(p.in_pitch) * in;
   images_.gradients = Image(static_cast<std::size_t>(extent(p.rows, p.V, p.in_pitch)) * in,
                             static_cast<std::size_t>(layout_.offset) * in, layout_.guard);
-  fill(images_.gradients, in, in_gap(p.in, layout_.poison), canary(p.in, layout_.poison));
+  fill(images_.gradients, in, patterns(p.in).gap, patterns(p.in).guard);
   for (std::int64_t r = 0; r < p.rows; ++r)
     if (p.V > 0)
       std::memcpy(images_.gradients.payload() + static_cast<std::size_t>(r) * pitch, gradients_->row(r),
@@ -144,8 +171,8 @@ void GuardedLaunch::judge_gradients(Tally& tally) const {
   if (!gradients_) return;
   const Problem& p = problem_;
   const std::size_t in = size_of(p.in), pitch = static_cast<std::size_t>(p.in_pitch) * in;
-  judge_guard(tally, images_.gradients, in, canary(p.in, layout_.poison), "gradients");
-  judge_gaps(tally, images_.gradients, in, p.V, p.in_pitch, in_gap(p.in, layout_.poison), "gradients");
+  judge_guard(tally, images_.gradients, in, patterns(p.in).guard, "gradients");
+  judge_gaps(tally, images_.gradients, in, p.V, p.in_pitch, patterns(p.in).gap, "gradients");
   for (std::int64_t r = 0; r < p.rows && p.V > 0; ++r)
     if (!tally.require(Check::inputs,
                        std::memcmp(images_.gradients.payload() + static_cast<std::size_t>(r) * pitch,
@@ -232,20 +259,20 @@ void GuardedLaunch::judge_gaps(Tally& tally, const Image& image, std::size_t ele
 
 void GuardedLaunch::inspect(Tally& tally) const {
   const Problem& p = problem_;
-  judge_guard(tally, images_.logits, size_of(p.in), canary(p.in, layout_.poison), "logits");
-  judge_guard(tally, images_.probs, size_of(p.out), canary(p.out, layout_.poison), "values");
-  judge_guard(tally, images_.indices, static_cast<std::size_t>(p.index_bytes()), index_canary(layout_.poison),
-              "indices");
-  judge_guard(tally, images_.m, 4, canary(Dtype::f32, layout_.poison), "row maxima");
-  judge_guard(tally, images_.d, 4, canary(Dtype::f32, layout_.poison), "row sums");
-  judge_guard(tally, images_.workspace, 4, canary(Dtype::f32, layout_.poison), "workspace");
+  const Patterns of_in = patterns(p.in), of_out = patterns(p.out), of_f32 = patterns(Dtype::f32),
+                 of_index = index_patterns();
+  const auto index_size = static_cast<std::size_t>(p.index_bytes());
+  judge_guard(tally, images_.logits, size_of(p.in), of_in.guard, "logits");
+  judge_guard(tally, images_.probs, size_of(p.out), of_out.guard, "values");
+  judge_guard(tally, images_.indices, index_size, of_index.guard, "indices");
+  judge_guard(tally, images_.m, 4, of_f32.guard, "row maxima");
+  judge_guard(tally, images_.d, 4, of_f32.guard, "row sums");
+  judge_guard(tally, images_.workspace, 4, of_f32.guard, "workspace");
   inspect_operands(tally);
   const std::size_t in = size_of(p.in);
-  judge_gaps(tally, images_.logits, in, p.V, p.in_pitch, in_gap(p.in, layout_.poison), "logits");
-  judge_gaps(tally, images_.probs, size_of(p.out), p.out_columns(), p.out_pitch,
-             poison(p.out, layout_.poison), "values");
-  judge_gaps(tally, images_.indices, static_cast<std::size_t>(p.index_bytes()), p.k, p.out_pitch,
-             index_poison(layout_.poison), "indices");
+  judge_gaps(tally, images_.logits, in, p.V, p.in_pitch, of_in.gap, "logits");
+  judge_gaps(tally, images_.probs, size_of(p.out), p.out_columns(), p.out_pitch, of_out.output, "values");
+  judge_gaps(tally, images_.indices, index_size, p.k, p.out_pitch, of_index.output, "indices");
   judge_gradients(tally);
   if (layout_.launch.in_place) return;
   for (std::int64_t r = 0; r < p.rows; ++r) {
@@ -274,18 +301,18 @@ float GuardedLaunch::d(std::int64_t row) const {
   return std::bit_cast<float>(static_cast<std::uint32_t>(load_unsigned(4, images_.d.payload(), row)));
 }
 bool GuardedLaunch::value_poisoned(std::int64_t row, std::int64_t j) const {
-  return !layout_.launch.in_place && value_bits(row, j) == poison(problem_.out, layout_.poison);
+  return holds_marks() && !layout_.launch.in_place && value_bits(row, j) == mark_;
 }
 bool GuardedLaunch::index_poisoned(std::int64_t row, std::int64_t r) const {
   const auto size = static_cast<std::size_t>(problem_.index_bytes());
-  return load_unsigned(size, images_.indices.payload(), row * problem_.out_pitch + r) ==
-         low_bytes(index_poison(layout_.poison), size);
+  return holds_marks() && load_unsigned(size, images_.indices.payload(), row * problem_.out_pitch + r) ==
+                              low_bytes(mark_index_, size);
 }
 bool GuardedLaunch::m_poisoned(std::int64_t row) const {
-  return load_unsigned(4, images_.m.payload(), row) == poison(Dtype::f32, layout_.poison);
+  return holds_marks() && load_unsigned(4, images_.m.payload(), row) == mark_f32_;
 }
 bool GuardedLaunch::d_poisoned(std::int64_t row) const {
-  return load_unsigned(4, images_.d.payload(), row) == poison(Dtype::f32, layout_.poison);
+  return holds_marks() && load_unsigned(4, images_.d.payload(), row) == mark_f32_;
 }
 
 }  // namespace assay

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "accuracy/case/before_launch.hpp"
 #include "accuracy/case/operand_values.hpp"
 #include "accuracy/checks.hpp"
 #include "accuracy/written_rows.hpp"
@@ -23,11 +24,11 @@ struct Layout {
   std::int64_t out_gap = 0;
   std::int64_t offset = 0;      // elements from a 256-byte boundary to the first row
   std::int64_t out_offset = 0;  // added to offset for the first row of the outputs; may be negative
-  /// What the memory holds before the launch:
-  /// 0: outputs hold one NaN payload; guard bands and gaps hold NaN too;
-  /// 1: outputs hold another NaN payload; guard bands and the gaps of the logits hold a large finite number;
-  /// 2: everything holds that number.
+  /// What guard bands and the gaps of the logits hold: 0: NaN; 1: a large finite number. All patterns depend
+  /// on it.
   int poison = 0;
+  Stale outputs = Stale::mark;  // what outputs hold before the launch
+  std::uint64_t draw = 0;       // every pattern is drawn from it; 0: from the seed of the run
   std::size_t guard = 512;  // bytes on either side of every payload, a multiple of 256
   LaunchOptions launch = {};
 };
@@ -67,7 +68,8 @@ class GuardedLaunch final : public WrittenRows {
   std::int64_t index(std::int64_t row, std::int64_t r) const override;
   float m(std::int64_t row) const override;
   float d(std::int64_t row) const override;
-  /// True if the output still holds the poison.
+  /// True if the output still holds what it held before the launch. Only of marks and of the large finite
+  /// number: of anything else it is not known.
   bool value_poisoned(std::int64_t row, std::int64_t j) const;
   bool index_poisoned(std::int64_t row, std::int64_t r) const;
   bool m_poisoned(std::int64_t row) const;
@@ -84,8 +86,18 @@ class GuardedLaunch final : public WrittenRows {
   void copy_row(std::int64_t row, GuardedLaunch& to, std::int64_t at) const;
 
  private:
+  /// The patterns of this launch, in the format's bits.
+  struct Patterns {
+    std::uint64_t output = 0, guard = 0, gap = 0;
+  };
+  Patterns patterns(Dtype t) const;
+  Patterns index_patterns() const;
+  /// Outputs that are no marks hold something that a launch may find in use.
+  void make_stale();
+  bool holds_marks() const { return layout_.outputs == Stale::mark || layout_.outputs == Stale::finite; }
+
   /// Fills the payload with one pattern and the guard bands with another. Both patterns have `element` bytes.
-  void fill(Image& image, std::size_t element, std::uint64_t pattern, std::uint64_t guard);
+  static void fill(Image& image, std::size_t element, std::uint64_t pattern, std::uint64_t guard);
   void judge_guard(Tally& tally, const Image& image, std::size_t element, std::uint64_t guard,
                    const char* what) const;
   void make_operands(const OperandValues& values);
@@ -103,6 +115,8 @@ class GuardedLaunch final : public WrittenRows {
   const Tensor* gradients_;
   Layout layout_;
   Images images_;
+  std::uint64_t mark_ = 0, mark_f32_ = 0,
+                mark_index_ = 0;                 // Patterns::output of values, of m and d, of indices
   std::array<std::vector<std::byte>, 4> given_;  // payloads of mask, bias, lengths, temperatures
 };
 

@@ -24,9 +24,23 @@ void Bench::enter(const Group& group, Patience& patience, std::function<void(std
   group_ = &group;
   patience_ = &patience;
   emit_ = std::move(emit);
+  launches_ = 0;
 }
 
-void Bench::emit(std::size_t i, Record r) { emit_(i, std::move(r)); }
+void Bench::emit(std::size_t i, Record r) {
+  launches_ = 0;
+  emit_(i, std::move(r));
+}
+
+Layout Bench::drawn_layout(const ConformanceCase& c, const Layout& layout) const {
+  Layout l = fit(c, layout);
+  const std::uint64_t of_case =
+      drawn_for(c.family + "|" + c.setup + "|" + group_->name, c.V, c.rows, options_.seed);
+  const std::uint64_t n = launches_++;
+  l.draw = drawn(of_case, n);
+  if (l.outputs == Stale::mark) l.outputs = stale_of(of_case, n);
+  return l;
+}
 
 Record Bench::blank(const ConformanceCase& c) const {
   const Variant& v = variant_of(c);
@@ -206,6 +220,7 @@ LaunchOutcome Bench::few_rows_first(const ConformanceCase& c, std::int64_t many)
   if (few.rows >= c.rows || !outside(few, {}).empty()) return {};
   const Case rows = inputs(few);
   GuardedLaunch launch = prepare(few, rows, {});
+  --launches_;  // it is made only where none has come back yet
   LaunchOutcome outcome = run(launch);
   if (outcome.ended != Ended::hung) return {};
   outcome.fault = fmt::format("{} rows of the same length: {}", few.rows, outcome.fault);

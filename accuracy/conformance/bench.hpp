@@ -68,10 +68,11 @@ class Bench {
   /// The layout, adapted to the declared limits (fitted in case/guarded.hpp).
   Layout fit(const ConformanceCase& c, const Layout& layout) const;
   /// `values`: the values of the operands; null: neutral ones.
+  /// What the buffers hold before it is drawn: anew for each launch of a case.
   GuardedLaunch prepare(const ConformanceCase& c, const Case& inputs, const Layout& layout,
                         const OperandValues* values = nullptr) const {
     const Case& seen = as_seen_by(variant_of(c).claim, c.op, inputs);
-    return {variant_of(c), problem(c), seen.logits(), fit(c, layout), {seen.gradients(), values}};
+    return {variant_of(c), problem(c), seen.logits(), drawn_layout(c, layout), {seen.gradients(), values}};
   }
   /// Runs it; counts crashes and hangs.
   LaunchOutcome run(GuardedLaunch& launch) const;
@@ -101,12 +102,17 @@ class Bench {
   Record unpromised(const ConformanceCase& c, const Case& inputs, const Layout& layout,
                     const std::string& why) const;
 
+  /// The layout as it fits, with what outputs hold before the next launch of this case. Where the layout says
+  /// what they hold, they hold that.
+  Layout drawn_layout(const ConformanceCase& c, const Layout& layout) const;
+
   Variant variant_;
   const ConformanceOptions& options_;
   const Group* group_ = nullptr;
   Patience* patience_ = nullptr;
   std::function<void(std::size_t, Record)> emit_;
   mutable bool died_unpromised_ = false;
+  mutable std::uint64_t launches_ = 0;  // of this case
 };
 
 /// Adds the checks and extremes of `one` to `all`, the record of a case with several launches. The detail of

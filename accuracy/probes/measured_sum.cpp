@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "accuracy/bounds/bounds.hpp"
+#include "accuracy/case/before_launch.hpp"
 #include "accuracy/probes/probe_rows.hpp"
 #include "kernels/declaration.hpp"
 
@@ -110,7 +111,7 @@ std::string off_in_rows_of_few(const Variant& v, const Terms& terms, const Outpu
 /// The first, the last, the middle, and some that follow no stride.
 std::vector<std::int64_t> leaves(std::int64_t V, int count) {
   std::vector<std::int64_t> at = {0, V - 1, V / 2, 1};
-  std::uint64_t state = static_cast<std::uint64_t>(V);
+  std::uint64_t state = static_cast<std::uint64_t>(V) + turned_by_seed();
   while (std::ssize(at) < count) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     at.push_back(static_cast<std::int64_t>((state >> 33) % static_cast<std::uint64_t>(V)));

@@ -29,7 +29,7 @@ std::uint64_t mix(std::uint64_t z) {
 
 /// The i-th of `count` candidates in (lo, hi): evenly spread, jittered, rounded to the dtype.
 double candidate(Dtype dtype, double lo, double hi, std::uint64_t i, std::uint64_t count) {
-  const double jitter = static_cast<double>(mix(i) >> 11) * 0x1p-53;
+  const double jitter = static_cast<double>(mix(i + turned_by_seed()) >> 11) * 0x1p-53;
   return round_to(dtype, lo + (hi - lo) * (static_cast<double>(i) + jitter) / static_cast<double>(count));
 }
 
@@ -208,7 +208,7 @@ std::vector<Pair> search_pairs(Dtype dtype, const Terms& sharp, bool any_high, S
     Pair p{0, candidate(dtype, lo, hi, i, candidates)};
     // 16-bit logits alone have few differences; adding a small high logit gives many more.
     if (dtype != Dtype::f32 && any_high) {
-      const std::uint64_t bits = mix(~i);
+      const std::uint64_t bits = mix(~(i + turned_by_seed()));
       p.high = round_to(
           dtype, std::ldexp(static_cast<double>(bits >> 11) * 0x1p-52 - 1, -static_cast<int>(bits % 12)));
     }
@@ -249,9 +249,10 @@ std::vector<Pair> search_pairs(Dtype dtype, const Terms& sharp, bool any_high, S
 std::vector<Pair> separating_pairs(Dtype dtype, const Terms& sharp, bool any_high, int count, Shows shows) {
   // They do not depend on the kernel, so one search serves all keys.
   static std::mutex mutex;
-  static std::map<std::tuple<Dtype, Dtype, double, bool, Shows>, std::vector<Pair>> known;
+  static std::map<std::tuple<Dtype, Dtype, double, bool, Shows, std::uint64_t>, std::vector<Pair>> known;
   const std::lock_guard<std::mutex> lock(mutex);
-  const auto [it, fresh] = known.try_emplace({dtype, sharp.arithmetic, sharp.exp_constant, any_high, shows});
+  const auto [it, fresh] =
+      known.try_emplace({dtype, sharp.arithmetic, sharp.exp_constant, any_high, shows, turned_by_seed()});
   if (fresh) it->second = search_pairs(dtype, sharp, any_high, shows);
   std::vector<Pair> out = it->second;
   if (out.size() > static_cast<std::size_t>(count)) out.resize(static_cast<std::size_t>(count));

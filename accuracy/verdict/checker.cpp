@@ -97,8 +97,9 @@ class Launches {
   Launches(const Variant& variant, const Case& c, const Problem& p, const CheckOptions& options)
       : variant_(variant),
         case_(c),
+        draw_(drawn_for(c.family(), p.V, p.rows, options.seed)),
         first_(first_layout(p, options)),
-        again_(fitted(hostile_layout(), variant, p)),
+        again_(drawn_layout(fitted(hostile_layout(), variant, p), 1)),
         p_(p),
         again_p_(first_rows(variant.claim, p)),
         plain_(variant, p_, c.logits(), first_, {c.gradients()}),
@@ -126,13 +127,21 @@ class Launches {
   }
 
  private:
-  static Layout first_layout(const Problem& p, const CheckOptions& options) {
+  /// What the outputs hold before the n-th launch. The first finds marks: all of its rows are judged, so that
+  /// none stays unwritten unseen.
+  Layout drawn_layout(Layout l, std::uint64_t n) const {
+    l.draw = drawn(draw_, n);
+    if (n > 0) l.outputs = stale_of(draw_, n);
+    if (l.launch.schedule != 0) l.launch.schedule = std::max<std::uint64_t>(1, l.launch.schedule + draw_);
+    return l;
+  }
+  Layout first_layout(const Problem& p, const CheckOptions& options) const {
     Layout l = plain_layout();
     l.offset = options.offset;
     l.launch = options.launch;
     l.in_gap = p.in_pitch - p.V;
     l.out_gap = p.out_pitch - p.out_columns();
-    return l;
+    return drawn_layout(l, 0);
   }
   /// All rows of a case are judged in the first launch. The second launch needs only the first rows to show
   /// its faults.
@@ -179,7 +188,8 @@ class Launches {
         const bool as_first = n <= 2;
         Layout again = as_first ? first_ : again_;
         again.poison = 1 - again.poison;
-        again.launch = {hostile_layout().launch.schedule + static_cast<std::uint64_t>(n), as_first ? 2 : 0};
+        again = drawn_layout(again, static_cast<std::uint64_t>(n) + 1);
+        again.launch = {again_.launch.schedule + static_cast<std::uint64_t>(n), as_first ? 2 : 0};
         GuardedLaunch repeated(variant_, as_first ? p_ : again_p_, case_.logits(), again,
                                {case_.gradients()});
         same = inspect(j, repeated, repeated.run()) &&
@@ -192,6 +202,7 @@ class Launches {
 
   const Variant& variant_;
   const Case& case_;
+  const std::uint64_t draw_;
   const Layout first_, again_;
   const Problem p_, again_p_;
   GuardedLaunch plain_, hostile_;

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "properties/variants/variant_run.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
 
+#include "accuracy/case/before_launch.hpp"
 #include "kernels/neutral_operands.hpp"
 #include "properties/algebra.hpp"
 
 namespace assay {
 namespace {
 
-Image poisoned(std::size_t bytes) {
-  Image image(bytes, 0, 512);  // guard bands: a kernel may write beside its rows and must not crash the test
-  std::memset(image.data(), 0xff, image.size());  // NaN in every format
+/// Guard bands around: a kernel may write beside its rows and must not crash the test.
+Image filled(std::size_t bytes, std::uint64_t word) {
+  Image image(bytes, 0, 512);
+  for (std::size_t i = 0; i + sizeof word <= image.size(); i += sizeof word)
+    std::memcpy(image.data() + i, &word, sizeof word);
   return image;
 }
 
@@ -40,20 +44,28 @@ Answer run(const Variant& variant, Op op, const Tensor& logits, const VariantRun
   const auto bytes = [](std::int64_t n, std::size_t size) { return static_cast<std::size_t>(n) * size; };
   const bool in_place = options.launch.in_place;
 
+  // What memory holds before is drawn for these logits. Outputs of one launch in four are zeros, as in use.
+  std::uint64_t first = 0;
+  if (!logits.bytes.empty())
+    std::memcpy(&first, logits.bytes.data(), std::min(sizeof first, logits.bytes.size()));
+  const std::uint64_t draw = drawn(drawn_for("properties", p.V, p.rows, seed_of_run()) ^ first);
+  const std::uint64_t nans = drawn_nans(draw >> 2), before = draw % 4 == 0 ? 0 : nans;
+
   Images images;
-  images.logits = poisoned(bytes(p.rows * p.in_pitch, element));
+  images.logits = filled(bytes(p.rows * p.in_pitch, element), nans);
   for (std::int64_t r = 0; r < p.rows; ++r)
     std::memcpy(images.logits.payload() + bytes(r * p.in_pitch, element), logits.row(r), bytes(p.V, element));
-  if (p.out_columns() > 0 && !in_place) images.probs = poisoned(bytes(p.rows * p.out_pitch, size_of(p.out)));
-  if (selects(op)) images.indices = poisoned(bytes(p.rows * p.out_pitch, sizeof(std::int32_t)));
+  if (p.out_columns() > 0 && !in_place)
+    images.probs = filled(bytes(p.rows * p.out_pitch, size_of(p.out)), before);
+  if (selects(op)) images.indices = filled(bytes(p.rows * p.out_pitch, sizeof(std::int32_t)), before);
   const bool normalizer =
       op == Op::normalizer || (variant.writes_normalizer && (op == Op::softmax || op == Op::softmax_topk));
   if (normalizer) {
-    images.m = poisoned(bytes(p.rows, sizeof(float)));
-    images.d = poisoned(bytes(p.rows, sizeof(float)));
+    images.m = filled(bytes(p.rows, sizeof(float)), before);
+    images.d = filled(bytes(p.rows, sizeof(float)), before);
   }
   if (const std::size_t n = variant.workspace_bytes ? variant.workspace_bytes(p) : 0; n > 0)
-    images.workspace = poisoned(n);
+    images.workspace = filled(n, before);
 
   add_neutral_operands(images, p, 512);
   if (const LaunchOutcome outcome = launch(variant, p, images, options.launch); !outcome.ok())

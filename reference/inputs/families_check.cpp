@@ -23,6 +23,20 @@ void same_head(Row& r) {
   for (std::int64_t i = 0; i < std::min(r.V, kHead); ++i) r.set(i, head.at(0, i));
 }
 
+// As row_encoded, whose rows no seed changes: here stride, start and level of each row are drawn, and every
+// logit is up to 7/64 higher.
+void row_drawn(Row& r) {
+  constexpr std::int64_t kSteps = 61;
+  const std::int64_t stride = 1 + r.random.below(kSteps - 1), start = r.random.below(kSteps);
+  const auto level = static_cast<double>(r.random.below(50));
+  std::uint64_t bits = 0;
+  for (std::int64_t i = 0; i < r.V; ++i) {
+    bits = i % 16 == 0 ? r.random.next() : bits >> 4;
+    const std::int64_t step = (i % kSteps * stride + start) % kSteps;
+    r.set(i, static_cast<double>(step) / 8 + static_cast<double>(bits & 7) / 64 - level);
+  }
+}
+
 // Four kinds of row: all lowest finite; one element -1; every other one -inf; only the last finite.
 void lowest_finite(Row& r) {
   for (std::int64_t i = 0; i < r.V; ++i) {
@@ -105,6 +119,12 @@ constexpr FamilyDef kCheck[] = {
       FamilyKind::ordinary, 0, "calls"},
      0,
      same_head},
+    {{"row_drawn",
+      "Every row has a pattern of its own, which the seed draws: rows swapped, repeated or read at a wrong "
+      "pitch.",
+      FamilyKind::ordinary, 0, "layout"},
+     0,
+     row_drawn},
     {{"lowest_finite",
       "The lowest finite number and -inf: a test for -inf, or an empty maximum, that is a number.",
       FamilyKind::special,

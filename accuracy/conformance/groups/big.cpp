@@ -119,7 +119,8 @@ Record judged(Bench& bench, PartLauncher& launcher, const ConformanceCase& c, co
   ConformanceCase compact = c;
   compact.rows = static_cast<std::int64_t>(small.rows.size());
   compact.V = small.inputs.V();
-  BigBuffers big(bench.variant(), bench.problem(c), low);
+  BigBuffers big(bench.variant(), bench.problem(c), low,
+                 drawn_unwritten(drawn_for("big", c.V, c.rows, bench.seed())));
   if (!big.no_room().empty()) return bench.unsupported(c, big.no_room());
   for (std::size_t i = 0; i < small.rows.size(); ++i)
     big.choose(small.rows[i], small.inputs.logits(), static_cast<std::int64_t>(i), small.columns);

@@ -14,9 +14,6 @@ enum Buffer { kLogits, kValues, kIndices, kM, kD, kWorkspace, kMask, kBias, kLen
 /// At most this many bytes of an operand are written on the host.
 constexpr std::uint64_t kWritten = std::uint64_t{64} << 20;
 
-/// Until they are written, outputs hold NaN, and indices hold no valid index.
-constexpr std::uint64_t kUnwritten = ~std::uint64_t{0};
-
 /// Calls run(first, n) for every stretch of consecutive columns.
 template <class Run>
 void stretches(const std::vector<std::int64_t>& columns, Run run) {
@@ -30,19 +27,21 @@ void stretches(const std::vector<std::int64_t>& columns, Run run) {
 
 }  // namespace
 
-BigBuffers::BigBuffers(const Variant& v, const Problem& p, double low) : p_(p) {
+std::uint64_t drawn_unwritten(std::uint64_t draw) { return draw % 2 == 0 ? 0 : drawn_nans(draw >> 1); }
+
+BigBuffers::BigBuffers(const Variant& v, const Problem& p, double low, std::uint64_t unwritten) : p_(p) {
   const auto set = [&](int b, std::int64_t columns, std::size_t element, std::uint64_t fill) {
     parts_[static_cast<std::size_t>(b)] = {
         static_cast<std::uint64_t>(p.rows * columns) * element, element, fill, {}, {}};
   };
   set(kLogits, p.V, size_of(p.in), encode(p.in, low));
-  set(kValues, p.out_columns(), size_of(p.out), kUnwritten);
-  set(kIndices, selects(p.op) ? p.k : 0, static_cast<std::size_t>(p.index_bytes()), kUnwritten);
+  set(kValues, p.out_columns(), size_of(p.out), unwritten);
+  set(kIndices, selects(p.op) ? p.k : 0, static_cast<std::size_t>(p.index_bytes()), unwritten);
   const bool beside = v.writes_normalizer && (p.op == Op::softmax || p.op == Op::softmax_topk);
   const bool pair = beside || p.op == Op::normalizer;
-  set(kM, pair ? 1 : 0, sizeof(float), kUnwritten);
-  set(kD, pair ? 1 : 0, sizeof(float), kUnwritten);
-  parts_[kWorkspace] = {v.workspace_bytes ? v.workspace_bytes(p) : 0, 1, kUnwritten, {}, {}};
+  set(kM, pair ? 1 : 0, sizeof(float), unwritten);
+  set(kD, pair ? 1 : 0, sizeof(float), unwritten);
+  parts_[kWorkspace] = {v.workspace_bytes ? v.workspace_bytes(p) : 0, 1, unwritten, {}, {}};
   neutral_operands(p.operands, on_device(v));
 }
 

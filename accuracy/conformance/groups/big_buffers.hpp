@@ -13,10 +13,17 @@
 
 namespace assay::conformance {
 
+/// A NaN, and no index. What `untouched` looks for.
+inline constexpr std::uint64_t kUnwritten = ~std::uint64_t{0};
+/// Another such pattern, or zeros, as memory holds them in use.
+std::uint64_t drawn_unwritten(std::uint64_t draw);
+
 class BigBuffers {
  public:
-  /// `low`: the value of every logit that is not written.
-  BigBuffers(const Variant& variant, const Problem& problem, double low);
+  /// `low`: the value of every logit that is not written. `unwritten`: what every element of the outputs
+  /// holds before the launch.
+  BigBuffers(const Variant& variant, const Problem& problem, double low,
+             std::uint64_t unwritten = kUnwritten);
 
   const Problem& problem() const { return p_; }
   PartBuffers& parts() { return parts_; }

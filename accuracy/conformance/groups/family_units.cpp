@@ -38,6 +38,7 @@ Record judged_record(const Bench& bench, const ConformanceCase& c, const Case& i
     options.observer = observer.get();
     options.max_ulp = asked.max_ulp;
     options.pitch = asked.narrow.pitch.value_or(0);
+    options.seed = asked.seed;
     Record judged = check_case(v, inputs, c.op, c.k, options);
     judged.group = r.group;
     judged.setup = r.setup;

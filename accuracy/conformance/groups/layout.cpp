@@ -22,7 +22,7 @@ std::vector<std::pair<std::string, Layout>> layouts(const Planning& p) {
   const auto gap = [&](std::int64_t usual) { return extra > 0 ? extra : usual; };
   add("guard_nan", {.poison = 0, .guard = kWideGuard});
   add("guard_finite", {.poison = 1, .guard = kWideGuard});
-  add("outputs_finite", {.poison = 2, .guard = kWideGuard});
+  add("outputs_finite", {.poison = 1, .outputs = Stale::finite, .guard = kWideGuard});
   add("pitch_logits", {.in_gap = gap(3), .poison = 1});
   add("pitch_probs", {.out_gap = gap(3), .poison = 1});
   add("pitch_both", {.in_gap = gap(5), .out_gap = gap(5), .poison = 0});
@@ -58,7 +58,7 @@ std::vector<Unit> plan_layout(const Planning& p) {
   if (p.extent != Extent::quick) sizes.insert(sizes.end(), {8192, 10003, 20000});
   for (const std::int64_t V : sizes_of(p, sizes))
     for (const std::int64_t rows : rows_of(p, {3}))
-      for (const std::string& family : families_of(p, {"row_encoded"})) {
+      for (const std::string& family : families_of(p, {"row_drawn"})) {
         Unit u;
         for (const auto& [setup, layout] : layouts(p)) {
           if (layout.launch.in_place &&
@@ -84,7 +84,7 @@ std::vector<Unit> plan_layout(const Planning& p) {
                 [&](std::int64_t V) { return std::find(sizes.begin(), sizes.end(), V) != sizes.end(); });
   for (const std::int64_t V : sizes_of(p, rests))
     for (const std::int64_t rows : rows_of(p, {3}))
-      for (const std::string& family : families_of(p, {"row_encoded"}))
+      for (const std::string& family : families_of(p, {"row_drawn"}))
         units.push_back(
             {{{family, V, rows, op_of(p), k_of(p, V), "page_end"}},
              [end = by_name.at("page_end")](Bench& bench, const std::vector<ConformanceCase>& cases) {

@@ -75,7 +75,7 @@ void run_batch(Bench& bench, const std::vector<ConformanceCase>& cases) {
   fold(r, bench.judge(alone, one, single, bench.run(single)), "the row alone");
   for (const std::int64_t at : {std::int64_t{0}, c.rows / 2 / block * block, c.rows - block}) {
     if (r.status == Status::crashed || r.status == Status::hung) break;
-    Tensor t = make_rows("row_encoded", v.dtype, c.V, c.rows, bench.seed());
+    Tensor t = make_rows("row_drawn", v.dtype, c.V, c.rows, bench.seed());
     if (c.V > 0)
       std::memcpy(t.row(at), one.logits().row(0), static_cast<std::size_t>(block * c.V) * size_of(v.dtype));
     const Case batch(c.family, std::move(t));
@@ -116,8 +116,10 @@ std::vector<Unit> plan_schedules(const Planning& p) {
     return {std::move(u)};
   }
   std::vector<Layout> layouts(1);
-  for (int seed = 1; seed <= kSchedules; ++seed)
-    layouts.push_back({.launch = {.schedule = static_cast<std::uint64_t>(seed), .max_blocks = seed % 3}});
+  for (int n = 1; n <= kSchedules; ++n)
+    layouts.push_back(
+        {.launch = {.schedule = std::max<std::uint64_t>(1, drawn(p.seed, static_cast<std::uint64_t>(n))),
+                    .max_blocks = n % 3}});
   return plan_agreeing(p, {33, 257, 1025, 4099}, 5, layouts, "schedule");
 }
 

@@ -83,7 +83,7 @@ std::vector<Unit> plan_rows(const Planning& p) {
       units.push_back({{{family, V, rows, op_of(p), k_of(p, V)}}, run_shape, weight_of(rows, V)});
   };
   for (const std::int64_t V : sizes_of(p, {7}))
-    for (const std::int64_t rows : rows_of(p, counts)) add(V, rows, {"row_encoded"});
+    for (const std::int64_t rows : rows_of(p, counts)) add(V, rows, {"row_drawn"});
   if (p.narrow.V || p.narrow.rows) return units;
   // More rows than multiprocessors, at lengths that take other paths than short rows.
   struct Shape {
@@ -116,7 +116,7 @@ std::vector<Unit> plan_rows(const Planning& p) {
       // The executor takes a second for the largest.
       const bool large = s.rows * s.V > std::int64_t{1} << 22;
       add(fits[0], nearest_rows(p.variant.limits, s.rows),
-          large ? std::vector<std::string>{"row_encoded"} : std::vector<std::string>{"row_encoded", kMedley});
+          large ? std::vector<std::string>{"row_drawn"} : std::vector<std::string>{"row_drawn", kMedley});
     }
   return units;
 }

@@ -2,6 +2,7 @@
 // `assay check` of one kernel: plans its groups, runs them, and looks again at what is not settled.
 #include <algorithm>
 
+#include "accuracy/case/before_launch.hpp"
 #include "accuracy/case/job.hpp"
 #include "accuracy/conformance/groups/causal_plan.hpp"
 #include "accuracy/conformance/run/conformance_run.hpp"
@@ -117,6 +118,7 @@ void require_operands(std::vector<Record>& records, const Variant& v) {
 
 ConformanceRun::ConformanceRun(const std::function<Variant()>& make, ConformanceOptions options)
     : options_(std::move(options)), first_(make()) {
+  set_seed_of_run(options_.seed);
   groups_ = chosen_groups(options_);
   runner_ = std::make_unique<Runner>(plan_groups(groups_, first_, options_), options_);
   runner_->run(first_, make, threads_for(first_, options_));
