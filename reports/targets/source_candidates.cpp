@@ -186,7 +186,9 @@ std::vector<SourceCandidate> source_candidates(const std::string& word, const So
   for (Variant& v : load_compiled(made, file, name, isolation)) {
     SourceCandidate c{std::move(v), ""};
     c.plugin = c.variant.origin;
-    c.variant.file = file + " (" + made.compiler + "; " + made.command + ")";
+    std::string set;  // what changed the command from outside
+    for (const std::string& one : made.environment) set += quoted(one) + " ";
+    c.variant.file = file + " (" + made.compiler + "; " + set + made.command + ")";
     // --types selects one of several types, and the name behind the file's name one of several variants.
     SourceOptions one = options;
     if (!one.dtypes.empty()) one.dtypes = {assay::name(c.variant.dtype)};

@@ -35,11 +35,11 @@ CacheEntry look(const fs::directory_entry& entry) {
   fs::recursive_directory_iterator inside(entry.path(), error);
   for (; !error && inside != fs::recursive_directory_iterator(); inside.increment(error)) {
     std::error_code gone;
+    // A build that is used is noted at its folder, which may be an inner one.
+    if (const auto used = inside->last_write_time(gone); !gone) s.used = std::max(s.used, used);
     if (!inside->is_regular_file(gone)) continue;
     const std::uintmax_t n = inside->file_size(gone);
-    if (gone) continue;
-    s.bytes += n;
-    s.used = std::max(s.used, inside->last_write_time(gone));
+    if (!gone) s.bytes += n;
   }
   return s;
 }

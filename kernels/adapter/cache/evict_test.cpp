@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include <chrono>
+#include <fstream>
 
 #include "kernels/adapter/cache/build_folder.hpp"
 #include "reference/error.hpp"
@@ -38,6 +39,21 @@ TEST(Evict, TheLongestUnusedGoesFirst) {
   evict_old(own.path(), 0);
   EXPECT_TRUE(fs::exists(own.path() / "newer.so")) << "it was used just now";
   EXPECT_TRUE(fs::exists(own.path() / "fresh.so"));
+}
+
+TEST(Evict, ABuildInAnInnerFolderIsInUse) {
+  const TestFolder own;
+  const auto then = fs::file_time_type::clock::now() - std::chrono::hours(30);
+  for (const char* name : {"used", "unused"}) {
+    const fs::path inner = own.path() / name / "inner";
+    fs::create_directories(inner);
+    std::ofstream(inner / "a.so") << std::string(1000, 'x');
+    for (const fs::path& p : {inner / "a.so", inner, inner.parent_path()}) fs::last_write_time(p, then);
+  }
+  note_use(own.path() / "used/inner");
+  evict_old(own.path(), 0);
+  EXPECT_TRUE(fs::exists(own.path() / "used/inner/a.so"));
+  EXPECT_FALSE(fs::exists(own.path() / "unused"));
 }
 
 TEST(Evict, TheLimitIsANumberOfMegabytes) {

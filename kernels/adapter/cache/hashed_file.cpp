@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "kernels/adapter/cache/build_folder.hpp"
@@ -24,22 +24,25 @@ constexpr std::size_t kDigits = 64;
 }  // namespace
 
 SystemHashes::SystemHashes(std::filesystem::path folder) : file_(std::move(folder) / "system-hashes") {
+  // A line is a hash, what the file system says, a tab and the path.
   std::ifstream in(file_, std::ios::binary);
   for (std::string line; std::getline(in, line);)
-    if (line.size() > kDigits + 1 && line[kDigits] == ' ')
-      known_[line.substr(kDigits + 1)] = line.substr(0, kDigits);
+    if (const std::size_t tab = line.find('\t'); tab != line.npos && tab > kDigits && line[kDigits] == ' ')
+      known_[line.substr(tab + 1)] = {line.substr(kDigits + 1, tab - kDigits - 1), line.substr(0, kDigits)};
 }
 
 std::string SystemHashes::of(const std::filesystem::path& file) {
   struct stat s {};
   if (stat(file.c_str(), &s) != 0 || !S_ISREG(s.st_mode)) throw InputError(file.string() + ": is no file");
-  const std::string key =
-      fmt::format("{} {} {} {}.{:09} {}.{:09} {}", s.st_dev, s.st_ino, s.st_size, s.st_mtim.tv_sec,
-                  s.st_mtim.tv_nsec, s.st_ctim.tv_sec, s.st_ctim.tv_nsec, file.string());
-  if (const auto at = known_.find(key); at != known_.end()) return at->second;
+  const std::string state =
+      fmt::format("{} {} {} {}.{:09} {}.{:09}", s.st_dev, s.st_ino, s.st_size, s.st_mtim.tv_sec,
+                  s.st_mtim.tv_nsec, s.st_ctim.tv_sec, s.st_ctim.tv_nsec);
+  const std::string path = file.string();
+  if (const auto at = known_.find(path); at != known_.end() && at->second.state == state)
+    return at->second.sha256;
   std::string hash = sha256_of_file(file);
-  if (key.find('\n') == key.npos && time(nullptr) - s.st_ctim.tv_sec > kSettledSeconds) {
-    known_[key] = hash;
+  if (path.find('\n') == path.npos && time(nullptr) - s.st_ctim.tv_sec > kSettledSeconds) {
+    known_[path] = {state, hash};
     more_ = true;
   }
   return hash;
@@ -48,7 +51,7 @@ std::string SystemHashes::of(const std::filesystem::path& file) {
 void SystemHashes::remember() {
   if (!more_) return;
   std::string text;
-  for (const auto& [key, hash] : known_) text += hash + " " + key + "\n";
+  for (const auto& [path, known] : known_) text += known.sha256 + " " + known.state + "\t" + path + "\n";
   write_text(file_, text);
   more_ = false;
 }

@@ -29,7 +29,10 @@ class SystemHashes {
 
  private:
   std::filesystem::path file_;
-  std::map<std::string, std::string> known_;  // by path and what the file system says
+  struct Known {
+    std::string state, sha256;  // state: what the file system says
+  };
+  std::map<std::string, Known> known_;  // by path
   bool more_ = false;
 };
 
