@@ -17,7 +17,7 @@ inline constexpr int kCertificateVersion = 2;
 
 /// A file that the verdict is about.
 struct CertifiedFile {
-  std::string role;         // "source", "binary"
+  std::string role;         // "source", "include", "binary", "system", "compiler"
   std::string path;         // as it was named; of a key, the project's file that the binary was made from
   std::string sha256 = {};  // empty: the file is not there, and the binary holds what was made from it
 };

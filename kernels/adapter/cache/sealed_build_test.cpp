@@ -72,6 +72,16 @@ TEST_F(SealedBuilds, ANameIsNoIdentity) {
   EXPECT_FALSE(BuildPlace(own_.path(), "a", other, ".so").find(hashes, changed_));
 }
 
+// nvcc gives its arguments to a shell.
+TEST(PlainName, MeansNothingToAShell) {
+  EXPECT_EQ(plain_name("softmax_v2.1-a"), "softmax_v2.1-a");
+  const std::string plain = plain_name("$(touch pwned) `x`;'\"\n|&<>*?~k\xc3\xa9r");
+  EXPECT_TRUE(plain.starts_with("__touch_pwned_")) << plain;
+  EXPECT_EQ(plain.find_first_of("$()`;'\"\n|&<>*?~ "), plain.npos) << plain;
+  EXPECT_EQ(plain_name("-o"), "_-o");
+  EXPECT_EQ(plain_name(std::string(500, 'x')).size(), 80u);
+}
+
 TEST_F(SealedBuilds, WhatItWasLinkedWithIsTheSame) {
   text("helper.o", "first");
   const std::string helper = (own_.path() / "helper.o").string();
