@@ -106,17 +106,12 @@ void refuse_others(Filter& f, int call, std::size_t argument, std::uint32_t valu
 
 /// What a process can do to another one of its user, which no namespace hides from it. Landlock refuses the
 /// memory, the descriptors and the places of other processes (ptrace), and signals from kFirstWithScopes on.
-void refuse_to_reach_processes(Filter& f, int landlock) {
+void refuse_to_reach_processes(Filter& f, Uses uses, int landlock) {
   // Limits, priorities and processors: of this process or of the thread that calls, which have the name 0.
-  f.on(SYS_prlimit64, [&] {
-    f.load_argument(2);  // the new limit
-    f.allow_if(0);
-    f.load_argument(0);
-    f.allow_only(0);
-  });
-  for (const int call :
-       {SYS_sched_setscheduler, SYS_sched_setparam, SYS_sched_setattr, SYS_sched_setaffinity})
+  for (const int call : {SYS_prlimit64, SYS_sched_setscheduler, SYS_sched_setparam, SYS_sched_setattr})
     refuse_others(f, call, 0, 0);
+  // Libraries that use a GPU give their threads processors, and name the threads.
+  if (uses == Uses::host) refuse_others(f, SYS_sched_setaffinity, 0, 0);
   refuse_others(f, SYS_setpriority, 1, 0);
   refuse_others(f, SYS_ioprio_set, 1, 0);
   if (landlock >= kFirstWithScopes) return;
@@ -236,7 +231,8 @@ std::vector<sock_filter> filter_for(Uses uses, std::optional<Alone> alone) {
     });
   // With a GPU the processes of the machine are in the same namespace, and Landlock holds what signals it
   // can.
-  if (alone || uses == Uses::gpu) refuse_to_reach_processes(f, alone ? alone->landlock : kFirstWithScopes);
+  if (alone || uses == Uses::gpu)
+    refuse_to_reach_processes(f, uses, alone ? alone->landlock : kFirstWithScopes);
   if (alone) refuse_to_change_files(f, *alone);
   refuse_sockets(f, uses, alone.has_value());
   f.allow();
