@@ -10,7 +10,7 @@ set(ASSAY_LONG_TESTS
   OneFile.RacesAreFound OneFile.NvccWithTheFlagsOfExtensions OneFile.SaysInOneLine* OneFile.LaunchersAsPeopleWriteThem
   OneFile.GroupsCubAndRowsOfAWarp OneFile.WorkOnTheDefaultStream* OneFile.NamesWhatIsWrong OneFile.TemplateOfThreeTypes*
   CheckCommand.TheReproduceLineOfAFile* CheckCommand.WhatNobodyPromised* CheckCommand.WithoutAGpuAKernelForOne*
-  MergeCommand.UndeclaredLimits* ProgressLine.* Containers.* ManyRecords.* SamplerFile.* Adopt.ASourceFile* PythonCandidates.ARightOne* SourceCandidates.NamesOneOfAFile SourceCandidates.ADeclaration*
+  MergeCommand.UndeclaredLimits* ProgressLine.* Containers.* ManyRecords.* SamplerFile.* Adopt.ASourceFile* PythonCandidates.ARightOne* OneFileCache.* ReadFilesOfAProject.* SourceCandidates.NamesOneOfAFile SourceCandidates.ADeclaration*
   # whole checks of kernels of the registry and of planted faults
   Conformance.RightKernelsPass* Conformance.OneCaseAlone* Conformance.PlantedFaultsAreNamed
   BehavesLike.NoRegisteredClaimIsRefuted PlantedRules.* LimitSearch.* Causal.* Operands.WrongOnes* Operands.TheReferenceVariantPasses

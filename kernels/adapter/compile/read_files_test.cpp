@@ -30,7 +30,7 @@ TEST(ReadFiles, ARuleForMakeIsRead) {
 }
 
 /// A project whose file includes in every way.
-class Project : public ::testing::Test {
+class ReadFilesOfAProject : public ::testing::Test {
  protected:
   void SetUp() override {
     write("quoted.cuh", "1");
@@ -75,7 +75,7 @@ class Project : public ::testing::Test {
   std::vector<std::string> words_;
 };
 
-TEST_F(Project, AHostCompilerTellsOfEveryFile) {
+TEST_F(ReadFilesOfAProject, AHostCompilerTellsOfEveryFile) {
   SystemHashes hashes(own_.path());
   const Compiler compiler = known_host_compiler(find_host_compiler(), own_.path(), hashes);
   EXPECT_EQ(compiler.sha256.size(), 64u);
@@ -102,7 +102,7 @@ TEST_F(Project, AHostCompilerTellsOfEveryFile) {
   EXPECT_EQ(known_host_compiler(find_host_compiler(), own_.path(), hashes).sha256, compiler.sha256);
 }
 
-TEST_F(Project, NvccTellsOfEveryFileOfEveryPass) {
+TEST_F(ReadFilesOfAProject, NvccTellsOfEveryFileOfEveryPass) {
   std::string nvcc;
   try {
     nvcc = find_nvcc();
@@ -127,7 +127,7 @@ TEST_F(Project, NvccTellsOfEveryFileOfEveryPass) {
     changes(file, ask);
 }
 
-TEST_F(Project, WhatIsNoFileIsRefused) {
+TEST_F(ReadFilesOfAProject, WhatIsNoFileIsRefused) {
   SystemHashes hashes(own_.path());
   EXPECT_THROW(hashed({"/dev/null"}, {}, hashes), InputError);
   EXPECT_THROW(hashed({(own_.path() / "none").string()}, {}, hashes), InputError);

@@ -13,13 +13,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Flags : public ::testing::Test {
+class CompilerFlags : public ::testing::Test {
  protected:
   std::string refused(const std::string& line) const { return refused_flag(line, own_.path()); }
   TestFolder own_;
 };
 
-TEST_F(Flags, WhatAKernelIsCompiledWithPasses) {
+TEST_F(CompilerFlags, WhatAKernelIsCompiledWithPasses) {
   fs::create_directories(own_.path() / "inc/deep");
   for (const char* line : {"",
                            "-DBLOCK=256",
@@ -70,7 +70,7 @@ TEST_F(Flags, WhatAKernelIsCompiledWithPasses) {
     EXPECT_EQ(refused(line), "") << line;
 }
 
-TEST_F(Flags, WhatRunsReadsOrWritesSomethingElseIsRefused) {
+TEST_F(CompilerFlags, WhatRunsReadsOrWritesSomethingElseIsRefused) {
   for (const char* line :
        {// another program, or a part of one
         "-ccbin ./compiler", "--compiler-bindir=./compiler", "--compiler-bindir ./compiler", "-ccbin=./c",
@@ -107,7 +107,7 @@ TEST_F(Flags, WhatRunsReadsOrWritesSomethingElseIsRefused) {
     EXPECT_NE(refused(line), "") << line;
 }
 
-TEST_F(Flags, ALinkDoesNotLeadOut) {
+TEST_F(CompilerFlags, ALinkDoesNotLeadOut) {
   fs::create_directory_symlink("/etc", own_.path() / "inc");
   fs::create_directories(own_.path() / "here");
   fs::create_directory_symlink("here", own_.path() / "there");
@@ -116,7 +116,7 @@ TEST_F(Flags, ALinkDoesNotLeadOut) {
   EXPECT_EQ(refused("-Ithere"), "");
 }
 
-TEST_F(Flags, TheLineNamesTheWordAndIsOne) {
+TEST_F(CompilerFlags, TheLineNamesTheWordAndIsOne) {
   const std::string text = refused("-O3 -ccbin ./compiler");
   EXPECT_TRUE(text.starts_with("compiler flag '-ccbin' can not come from a file")) << text;
   const std::string painted = refused("'-X\n\x1b[31mred'");

@@ -98,12 +98,12 @@ std::string compiled(const std::string& kernel) {
   return all.of.try_emplace(kernel, all.path + "/" + std::to_string(all.of.size())).first->second;
 }
 
-using Environment = std::vector<std::pair<std::string, std::string>>;
+using CompilerFolders = std::vector<std::pair<std::string, std::string>>;
 
 /// Where compilers that run in a worker keep what they have made: where this process says, or in a folder
 /// that ends with it. The folders are there.
-Environment folders_of_compilers(const std::string& kernel) {
-  Environment folders;
+CompilerFolders folders_of_compilers(const std::string& kernel) {
+  CompilerFolders folders;
   for (const char* const name : {"TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "NUMBA_CACHE_DIR",
                                  "CUDA_CACHE_PATH", "XDG_CACHE_HOME"}) {
     // The user's caches of other programs stay as they are.
@@ -127,7 +127,7 @@ std::set<std::string> needed_places() {
   return needed;
 }
 
-std::vector<std::string> words_of(const std::string& bwrap, Reach reach, const Environment& environment) {
+std::vector<std::string> words_of(const std::string& bwrap, Reach reach, const CompilerFolders& environment) {
   std::vector<std::string> words = {bwrap, "--die-with-parent", "--new-session",
                                     // It keeps the worker of a GPU, whose /proc is not read-only, from the
                                     // memory of others.

@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char *kConfined = "--confined", *kWrite = "--write", *kShow = "--show",
-                     *kScratch = "--scratch", *kCompiles = "--compiles", *kEnd = "--";
+                     *kScratchWord = "--scratch", *kCompiles = "--compiles", *kEnd = "--";
 
 /// Root's rights are gone for good, also for programs that it starts. A user's, who has none, stay as they
 /// are.
@@ -49,7 +49,7 @@ std::vector<std::string> words_of(const Confinement& confinement) {
                                     std::to_string(confinement.landlock)};
   for (const std::string& place : confinement.writable) words.insert(words.end(), {kWrite, place});
   for (const std::string& place : confinement.shown) words.insert(words.end(), {kShow, place});
-  if (!confinement.scratch.empty()) words.insert(words.end(), {kScratch, confinement.scratch});
+  if (!confinement.scratch.empty()) words.insert(words.end(), {kScratchWord, confinement.scratch});
   if (confinement.compiles) words.emplace_back(kCompiles);
   words.emplace_back(kEnd);
   return words;
@@ -63,7 +63,7 @@ std::optional<Confinement> take_confinement(const char* const*& command) {
   for (command += 3; command[0] && std::string_view(command[0]) != kEnd; ++command) {
     const std::string_view word = command[0];
     if (word == kCompiles) c.compiles = true;
-    if (word == kScratch && command[1]) c.scratch = *++command;
+    if (word == kScratchWord && command[1]) c.scratch = *++command;
     if ((word == kWrite || word == kShow) && command[1])
       (word == kWrite ? c.writable : c.shown).emplace_back(*++command);
   }
