@@ -2,8 +2,8 @@
 // The --entry of a kernel with the names and values of --arg. The same bytes also serve as a source file to
 // find an entry in.
 #include "fuzz/targets/target.hpp"
-#include "kernels/adapter/entry/finder.hpp"
 #include "kernels/adapter/entry/signature.hpp"
+#include "kernels/adapter/units/finder.hpp"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace assay;

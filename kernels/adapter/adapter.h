@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#if __has_include(<assay/plugin.h>)
-#include <assay/arguments.h>
-#include <assay/plugin.h>
+#if __has_include("plugin.h")
+#include "arguments.h"
+#include "plugin.h"
 #else
 #include "kernels/adapter/arguments.h"
 #include "kernels/plugin.h"

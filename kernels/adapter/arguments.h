@@ -9,9 +9,9 @@
 #include <string>
 #include <type_traits>
 
-#if __has_include(<assay/plugin.h>)
-#include <assay/parts.h>
-#include <assay/plugin.h>
+#if __has_include("plugin.h")
+#include "parts.h"
+#include "plugin.h"
 #else
 #include "kernels/adapter/parts.h"
 #include "kernels/plugin.h"
@@ -51,24 +51,16 @@ struct Arguments {
   const void *mask = nullptr, *bias = nullptr, *lengths = nullptr, *temperatures = nullptr;
 };
 
+[[noreturn]] inline void refuse_number(int64_t n, const char* what) {
+  throw Refused(std::string(what) + " = " + std::to_string(n) + " does not fit the entry's type");
+}
 /// Converts a number to the launcher's type. Throws Refused if it does not fit.
 template <class T>
 T number(int64_t n, const char* what) {
   const T t = static_cast<T>(n);
-  if (static_cast<int64_t>(t) != n || (t < T(0)) != (n < 0))
-    throw Refused(std::string(what) + " = " + std::to_string(n) + " does not fit the entry's type");
+  if (static_cast<int64_t>(t) != n || (t < T(0)) != (n < 0)) refuse_number(n, what);
   return t;
 }
-
-/// A number for a parameter whose integer type only the launcher's file knows.
-struct own_integer {
-  int64_t n;
-  explicit own_integer(int64_t of) : n(of) {}
-  template <class T>
-  operator T() const {
-    return number<T>(n, "a number");
-  }
-};
 
 /// A size to divide by: 1 in place of 0, because without columns there is nothing to divide.
 inline int64_t divisor(int64_t n) { return n == 0 ? 1 : n; }
@@ -85,13 +77,13 @@ constexpr const char* kParts[] = {ASSAY_PARTS(ASSAY_PART)};
 template <class A>
 A value_of(Part part, const Arguments& a) {
   if constexpr (std::is_pointer_v<A>) {
-    const void* p = part == Part::in          ? a.in
-                    : part == Part::indices   ? a.indices
-                    : part == Part::stream    ? a.stream
-                    : part == Part::workspace ? a.workspace
-                    : part == Part::m         ? a.m
-                    : part == Part::d         ? a.d
-                    : part == Part::gradients ? a.gradients
+    const void* p = part == Part::in                                     ? a.in
+                    : part == Part::indices                              ? a.indices
+                    : part == Part::stream                               ? a.stream
+                    : part == Part::workspace                            ? a.workspace
+                    : part == Part::m                                    ? a.m
+                    : part == Part::d                                    ? a.d
+                    : part == Part::gradients                            ? a.gradients
                     : part == Part::mask_keep || part == Part::mask_drop ? a.mask
                     : part == Part::bias || part == Part::bias_row       ? a.bias
                     : part == Part::lengths                              ? a.lengths
@@ -113,8 +105,7 @@ A value_of(Part part, const Arguments& a) {
                                                     : a.scale);
   }
 }
-/// The same with the part's number. The adapter comes behind the user's file, whose macros could change any
-/// name, so it uses no member's name.
+/// The same with the part's number.
 template <class A, int part>
 A value(const Arguments& a) {
   return value_of<A>(static_cast<Part>(part), a);

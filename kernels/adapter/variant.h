@@ -17,8 +17,9 @@
 //   ASSAY_VARIANT(mine, launch, assay::workspace([](int64_t rows, int64_t V, int64_t k) -> uint64_t { return
 //   8 * rows; }))
 //
-// `assay check my.cu` puts this header in front of the file. Elsewhere, include <assay/variant.h>. Without it
-// the #ifdef leaves the line out.
+// `assay check my.cu` compiles the file without these lines, and puts this header and then the lines behind
+// it. So between #ifdef and #endif stand only such lines and macros. Elsewhere, include <assay/variant.h>.
+// Without it the #ifdef leaves the line out.
 #ifndef ASSAY_VARIANT_H
 #define ASSAY_VARIANT_H
 
@@ -27,8 +28,8 @@
 #include <type_traits>
 #include <utility>
 
-#if __has_include(<assay/adapter.h>)
-#include <assay/adapter.h>
+#if __has_include("plugin.h")
+#include "adapter.h"
 #else
 #include "kernels/adapter/adapter.h"
 #endif
@@ -204,8 +205,8 @@ struct Launcher {
     if (has(Part::indices)) return ASSAY_SOFTMAX_TOPK;
     return has(Part::out) || has(Part::inout) ? ASSAY_SOFTMAX : ASSAY_NORMALIZER;
   }
-  /// What it reads besides the logits, in the words of plugin.h. What is not judged for the op is refused when
-  /// the file is loaded.
+  /// What it reads besides the logits, in the words of plugin.h. What is not judged for the op is refused
+  /// when the file is loaded.
   std::string operands() const {
     std::string s;
     std::size_t i = 0;

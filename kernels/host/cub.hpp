@@ -8,6 +8,12 @@
 
 #include "kernels/host/cuda_core.hpp"
 
+// The author's file includes this, and is to see no macro of this project's afterwards.
+#pragma push_macro("ASSAY_BACKEND")
+#ifndef ASSAY_BACKEND
+#define ASSAY_BACKEND host
+#endif
+
 #define CUB_VERSION 200200
 
 namespace assay::ASSAY_BACKEND::cub {
@@ -177,3 +183,5 @@ class BlockReduce {
 };
 
 }  // namespace assay::ASSAY_BACKEND::cub
+
+#pragma pop_macro("ASSAY_BACKEND")

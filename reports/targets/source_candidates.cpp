@@ -10,7 +10,7 @@
 #include <sstream>
 #include <utility>
 
-#include "kernels/adapter/entry/finder.hpp"
+#include "kernels/adapter/units/finder.hpp"
 #include "kernels/declaration.hpp"
 #include "reference/error.hpp"
 
@@ -188,7 +188,7 @@ std::vector<SourceCandidate> source_candidates(const std::string& word, const So
     c.plugin = c.variant.origin;
     std::string set;  // what changed the command from outside
     for (const std::string& one : made.environment) set += quoted(one) + " ";
-    c.variant.file = file + " (" + made.compiler + "; " + set + made.command + ")";
+    c.variant.file = file + " (" + made.compiler + "; " + made.way + "; " + set + made.command + ")";
     // --types selects one of several types, and the name behind the file's name one of several variants.
     SourceOptions one = options;
     if (!one.dtypes.empty()) one.dtypes = {assay::name(c.variant.dtype)};

@@ -22,9 +22,8 @@ enum class Sanitize { none, threads };
 CompiledFile compile_for_device(const OneFile& file);
 CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize);
 
-/// What the adapter is written from. `included`: the name by which it includes the file.
-AdapterFile adapter_file(const OneFile& file, const std::vector<EntrySignature>& entries,
-                         const std::filesystem::path& included);
+/// What the adapter is written from.
+AdapterFile adapter_file(const OneFile& file, const std::vector<EntrySignature>& entries);
 
 /// Where compilers work: the one folder that they write, and those that they must see. Several may work there
 /// at once.
@@ -50,21 +49,27 @@ struct BuildOrder {
   const OneFile& file;
   const Compiler& compiler;
   std::set<std::filesystem::path> texts = {};  // the author's files, for messages
-  std::vector<std::string> words = {};         // the command without -o
+  std::vector<std::string> words = {};         // the command that compiles the author's file, without -o
   ReadFiles read = {};                         // by their own paths
-  std::string adapter = {};                    // the text that this program adds
+  std::string adapter = {};                    // the texts that this program adds, and its other commands
+  std::filesystem::path headers = {};          // this program's own
   std::vector<std::string> objects = {};       // this program's own, which are linked with it
   std::string why_anew = {};           // why nothing may be taken from the cache; empty if something may
   std::filesystem::path folder = {};   // where it is kept
   std::string stem = {}, suffix = {};  // its name there
   bool by_nvcc = false;
   /// Makes the file `part`. Returns a line that is kept with it (CompiledFile::way).
-  std::function<std::string(const std::filesystem::path& part, const std::filesystem::path& log)> make = {};
+  std::function<std::string(const std::filesystem::path& part, const std::filesystem::path& log)> make;
 };
 
 /// Finds what was built from the same files, or makes and seals it. Throws InputError
 /// that says what the author can change.
 CompiledFile finish_build(const BuildOrder& order, const Workplace& at, SystemHashes& hashes);
+
+/// The lists of what the adapter, and what stands behind the author's file, read; finish_build finds them in
+/// the scratch folder.
+inline constexpr const char* kAdapterReads = "adapter.d";
+inline constexpr const char* kCallsRead = "calls.d";
 
 /// The option with which the linker writes down what it reads; finish_build finds it there. Empty if it can
 /// not.

@@ -80,15 +80,19 @@ std::string changed_among(const std::vector<HashedFile>& files) {
   return {};
 }
 
-/// What the linker has read, as its list says: not the files that end with the scratch folder.
-std::vector<HashedFile> linked_files(const fs::path& list, const fs::path& scratch, SystemHashes& hashes) {
+/// What the linker and the adapter have read, as their lists say: not the files that end with the scratch
+/// folder, and not this program's own headers.
+std::vector<HashedFile> other_files(const BuildOrder& o, const fs::path& scratch, SystemHashes& hashes) {
   std::error_code error;
   std::set<std::string> all;
-  if (fs::is_regular_file(list, error))
-    for (const std::string& f : files_of_rule(read_text(list)))
-      if (const fs::path real = fs::canonical(f, error);
-          !error && !real.string().starts_with(fs::canonical(scratch).string() + "/"))
-        all.insert(real.string());
+  const std::string ends = fs::canonical(scratch).string() + "/",
+                    own = fs::canonical(o.headers).string() + "/";
+  for (const char* list : {"linked", kAdapterReads, kCallsRead})
+    if (fs::is_regular_file(scratch / list, error))
+      for (const std::string& f : files_of_rule(read_text(scratch / list)))
+        if (const std::string real = fs::canonical(f, error).string();
+            !error && !real.starts_with(ends) && !real.starts_with(own))
+          all.insert(real);
   std::vector<HashedFile> files;
   for (const std::string& f : all) files.push_back({f, hashes.of(f)});
   return files;
@@ -220,14 +224,7 @@ CompiledFile finish_build(const BuildOrder& o, const Workplace& at, SystemHashes
   std::string note;
   try {
     const Announced now(fs::path(o.file.source).filename().string());
-    if (o.make) {
-      note = o.make(part, log);
-    } else {
-      std::vector<std::string> words = o.words;
-      for (std::string& word : list_what_is_linked(o, at)) words.push_back(std::move(word));
-      words.insert(words.end(), {"-o", part.string()});
-      compile_step(o.file.source, words, at, log);
-    }
+    note = o.make(part, log);
   } catch (const InputError&) {
     std::error_code error;
     if (fs::is_regular_file(log, error)) explain(o, read_text(log), log);
@@ -235,7 +232,7 @@ CompiledFile finish_build(const BuildOrder& o, const Workplace& at, SystemHashes
   }
   if (const std::string file = changed_among(o.read.files); !file.empty())
     throw InputError(file + ": was changed while it was compiled");
-  SealedBuild built = place.keep(part, linked_files(at.scratch / "linked", at.scratch, hashes), note);
+  SealedBuild built = place.keep(part, other_files(o, at.scratch, hashes), note);
   hashes.remember();
   if (o.file.build_dir.empty()) evict_old(build_folder(""), cache_limit());
   return described(o, std::move(built), false);

@@ -12,6 +12,7 @@
 #include "kernels/adapter/cache/sealed_build.hpp"
 #include "kernels/adapter/compile/builds.hpp"
 #include "kernels/adapter/compile/included_files.hpp"
+#include "kernels/adapter/compile/own_object.hpp"
 #include "kernels/adapter/embedded.hpp"
 #include "kernels/adapter/toolchain/announce.hpp"
 #include "kernels/adapter/toolchain/toolchain.hpp"
@@ -132,50 +133,70 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
   const fs::path folder = build / (stem + "-host-" + contents.hex().substr(0, 16));
   Rewritten rewritten(folder, include_folders(flags), texts);
   const fs::path main = rewritten.of(source);
-  const std::string adapter = adapter_source(adapter_file(file, entries, main), entries);
   for (const auto& [path, text] : rewritten.texts()) write_text(path, text);
 
   std::vector<std::string> words = compiler.words;
-  // A name that a macro gives is looked for beside the author's file.
-  words.insert(words.end(), {"-std=gnu++20", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-w",
-                             "-ffp-contract=off", "-fno-tree-slp-vectorize", "-fno-tree-ter", "-Wl,-z,defs",
-                             "-I" + headers.string(), "-iquote", source.parent_path().string()});
-  for (const std::string& f : host_flags(flags)) words.push_back(f);
+  words.insert(words.end(),
+               {"-std=gnu++20", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-w", "-ffp-contract=off",
+                "-fno-tree-slp-vectorize", "-fno-tree-ter", "-I" + headers.string()});
   // A GPU stops at a misaligned vector access, but this machine allows it. So make it trap here.
   if (sanitize == Sanitize::none)
     words.insert(words.end(), {"-fsanitize=alignment", "-fsanitize-undefined-trap-on-error"});
-  if (sanitize == Sanitize::threads)
-    words.insert(words.end(), {"-fsanitize=thread", "-DASSAY_TSAN", "-Dmain=assay_main_of_the_file"});
-  // Its own name would stand in the symbol table, so it is always the same one.
-  const std::string name = sha256_of(command_text(words) + adapter).substr(0, 16);
-  const fs::path adapter_path = folder / name / "the_adapter.cpp";
-  write_text(adapter_path, adapter);
-  // The race checker reports places of the author's file.
-  if (sanitize == Sanitize::none)
-    for (std::string& flag : without_paths(places, headers, {folder, adapter_path.parent_path()}))
-      words.push_back(std::move(flag));
+  if (sanitize == Sanitize::threads) words.insert(words.end(), {"-fsanitize=thread", "-DASSAY_TSAN"});
+  Commands c;
+  c.author = c.adapter = c.link = words;
+  // What nvcc has by itself. The language is said because the compiler does not know the ending .cu. A name
+  // that a macro gives is looked for beside the author's file.
+  c.author.insert(c.author.end(),
+                  {"-x", "c++", "-include", (headers / "kernels/adapter/host_file.hpp").string(), "-iquote",
+                   source.parent_path().string()});
+  for (const std::string& f : host_flags(flags)) c.author.push_back(f);
+  if (sanitize == Sanitize::threads) c.author.push_back("-Dmain=assay_main_of_the_file");
+  // By this name the file is known where it lies, and not by that of its copy.
+  c.author.push_back("-D__BASE_FILE__=" + c_string(source.filename().string()));
+  c.define = "-Wl,--defsym=";
+  c.alone = main;
   const Workplace at{scratch.path(), folders_to_read(places, flags, build)};
   BuildOrder order{.file = file,
                    .compiler = compiler,
                    .texts = places,
-                   .folder = folder / name,
+                   .headers = headers,
+                   .folder = folder,
                    .stem = sanitize == Sanitize::none ? "plugin" : "races",
-                   .suffix = sanitize == Sanitize::none ? ".so" : "_races"};
+                   .suffix = sanitize == Sanitize::none ? ".so" : "_races",
+                   .make = {}};
   if (!can_ask(file, [&] {
-        return ask_host_compiler(compiler, words, adapter_path, at.read, at.scratch, hashes, order.read);
+        return ask_host_compiler(compiler, c.author, main, at.read, at.scratch, hashes, order.read);
       }))
     order.why_anew = at.scratch.string();
   name_originals(order.read, rewritten, texts);
   leave_out(order.read, folder);
   leave_out(order.read, headers);
-  order.adapter = adapter;
-  order.objects = executor_objects(build, headers, compiler, sanitize, at, hashes);
-  words.push_back(adapter_path.string());
-  words.insert(words.end(), order.objects.begin(), order.objects.end());
-  if (sanitize == Sanitize::threads) words.push_back((headers / "kernels/adapter/race_main.cpp").string());
-  if (sanitize == Sanitize::none) words.push_back("-shared");
-  words.push_back("-lboost_context");
-  order.words = std::move(words);
+  const Units units = units_of(file, entries, headers, order.read);
+  const fs::path own = folder / sha256_of(text_of(units, c)).substr(0, 16);
+  c.with_calls = own / main.filename();
+  // Its own name would stand in the symbol table, so it is always the same one.
+  c.adapter_source = own / "the_adapter.cpp";
+  // The race checker reports places of the author's file.
+  if (sanitize == Sanitize::none)
+    for (const std::string& flag : without_paths(places, headers, {folder, own})) {
+      c.author.push_back(flag);
+      c.adapter.push_back(flag);
+    }
+  c.objects = order.objects = executor_objects(build, headers, compiler, sanitize, at, hashes);
+  c.link.push_back("-Wl,-z,defs");
+  if (sanitize == Sanitize::none) c.link.push_back("-shared");
+  if (sanitize == Sanitize::threads)
+    c.link_end.push_back((headers / "kernels/adapter/race_main.cpp").string());
+  c.link_end.push_back("-lboost_context");
+  order.adapter =
+      text_of(units, c) + command_text(c.link) + command_text(c.objects) + command_text(c.link_end);
+  order.words = c.author;
+  order.words.insert(order.words.end(), {"-c", main.string()});
+  for (std::string& word : list_what_is_linked(order, at)) c.link.push_back(std::move(word));
+  order.make = [&](const fs::path& part, const fs::path& log) {
+    return build_objects(file, units, c, at, part, log);
+  };
   return finish_build(order, at, hashes);
 }
 

@@ -6,11 +6,13 @@
 
 #include "kernels/adapter/cache/build_folder.hpp"
 #include "kernels/adapter/compile/builds.hpp"
+#include "kernels/adapter/compile/included_files.hpp"
 #include "kernels/adapter/entry/adapter_source.hpp"
-#include "kernels/adapter/entry/finder.hpp"
 #include "kernels/adapter/entry/source_tokens.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
 #include "kernels/adapter/toolchain/toolchain.hpp"
+#include "kernels/adapter/units/finder.hpp"
+#include "kernels/adapter/units/left_out.hpp"
 #include "kernels/declaration.hpp"
 #include "reference/error.hpp"
 #include "reference/file_writing.hpp"
@@ -19,10 +21,8 @@ namespace assay {
 
 namespace fs = std::filesystem;
 
-AdapterFile adapter_file(const OneFile& file, const std::vector<EntrySignature>& entries,
-                         const fs::path& included) {
+AdapterFile adapter_file(const OneFile& file, const std::vector<EntrySignature>& entries) {
   AdapterFile a;
-  a.source = included.string();
   a.name = variant_name(!file.name.empty() ? file.name
                         : !entries.empty() ? entries[0].function
                                            : fs::path(file.source).stem().string());
@@ -76,7 +76,8 @@ std::vector<EntrySignature> entries_of(const OneFile& file) {
 
 std::string adapter_of(const OneFile& file) {
   const std::vector<EntrySignature> entries = entries_of(file);
-  return adapter_source(adapter_file(file, entries, fs::absolute(file.source).lexically_normal()), entries);
+  return whole_adapter(adapter_file(file, entries), entries,
+                       fs::absolute(file.source).lexically_normal().string());
 }
 
 CompiledFile compile(const OneFile& file) {
@@ -87,6 +88,22 @@ std::vector<std::string> texts_of(const OneFile& file) {
   std::vector<std::string> texts;
   for (const HashedFile& f : compile(file).files) texts.push_back(read_text(f.path));
   return texts;
+}
+
+std::vector<std::string> said_left_out(const OneFile& file) {
+  std::vector<std::string> all;
+  if (!file.host) return all;
+  for (const auto& [path, text] : included_texts(fs::absolute(file.source).lexically_normal(),
+                                                 include_folders(split_words(file.nvcc_flags)))) {
+    std::string lines;
+    for (const LeftOut& l : left_out_on_host(text))
+      lines += (lines.empty() ? "" : ", ") + std::to_string(l.from) +
+               (l.to > l.from ? "-" + std::to_string(l.to) : "") + " (" + l.macro + ")";
+    if (!lines.empty())
+      all.push_back(path.filename().string() + ": lines " + lines +
+                    " are for nvcc, and were left out on the host");
+  }
+  return all;
 }
 
 std::string compile_one_file(const OneFile& file) { return compile(file).path; }

@@ -30,19 +30,19 @@ struct CompiledFile {
   std::string path, sha256;                    // the shared object, and the hash of its bytes
   std::string compiler;                        // the line with its version
   std::string compiler_path, compiler_sha256;  // and the hash of its programs (Compiler::sha256)
-  std::string command;                         // the words of the command that compiled it
+  std::string command;                         // the words of the command that compiled the file
   std::vector<std::string> environment;        // NAME=VALUE that changed what it did, such as CPATH
   std::vector<HashedFile> files;   // the author's: the file, and what it includes or is linked with
   std::vector<HashedFile> system;  // the machine's and the compiler's
-  std::string way;                 // how the adapter reaches the file; empty if there is one way only
+  std::string way;                 // how the adapter reaches the file: "the file alone, called by its symbol"
   bool cached = false;             // nothing had to be compiled
 };
 
 /// The entries, one for each dtype. Empty if the file registers itself. Throws InputError.
 std::vector<EntrySignature> entries_of(const OneFile& file);
 
-/// Returns only the adapter's text. It includes <assay/adapter.h> or <assay/variant.h>, and the source by its
-/// absolute path.
+/// Returns one unit for a project's own compiler: the adapter, the file, which it includes by its absolute
+/// path, and the calls.
 std::string adapter_of(const OneFile& file);
 
 /// Compiles the file, or finds what an earlier call compiled from the same contents. Throws InputError with a
@@ -51,6 +51,11 @@ CompiledFile compile(const OneFile& file);
 
 /// The contents of the file and of the author's files that it includes. Throws InputError.
 std::vector<std::string> texts_of(const OneFile& file);
+
+/// One sentence for each file, the source and what it includes with quotes, that has such branches: "my.cu:
+/// lines 12-20 (__CUDACC__) are for nvcc, and were left out on the host". Empty for a file that is compiled
+/// by nvcc.
+std::vector<std::string> said_left_out(const OneFile& file);
 
 /// compile(file).path
 std::string compile_one_file(const OneFile& file);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/adapter/entry/adapter_source.hpp"
 
+#include "kernels/adapter/entry/call_source.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
 
 namespace assay {
@@ -9,8 +10,7 @@ namespace {
 /// Roles are numbered like the parts of adapter.h. A literal has no number: it is written out.
 int part(Role r) { return r == Role::literal ? 0 : static_cast<int>(r); }
 
-/// Rewrites a formula of rows, V and k for use in a call. No macro of the file can change these names, and
-/// nothing is divided by a size of 0.
+/// Rewrites a formula of rows, V and k for use in a call. Nothing is divided by a size of 0.
 std::string of_call(const std::string& formula) {
   std::string t;
   bool divided = false;
@@ -29,22 +29,22 @@ std::string of_call(const std::string& formula) {
   return t;
 }
 
-std::string call_argument(const Parameter& p) {
-  if (p.formula && p.scalar == Scalar::own_integer)
-    return "::assay_adapter::own_integer(" + of_call(p.literal) + ")";
-  if (p.formula)
-    return "::assay_adapter::number<" + p.base + ">(" + of_call(p.literal) + ", " +
-           c_string(p.name.empty() ? "a count" : p.name) + ")";
-  if (p.role == Role::literal) return p.literal;
-  if (p.scalar == Scalar::own_integer && p.pointers == 0)
-    return "::assay_adapter::own_integer(::assay_adapter::value<int64_t, " + std::to_string(part(p.role)) +
-           ">(assay_arguments)) /* " + name(p.role) + " */";
-  const std::string type = (p.read_only ? "const " : "") + p.base + (p.pointers > 0 ? "*" : "");
+/// What stands for the parameter in the array of its slot.
+std::string in_slot(const Parameter& p, Slot slot) {
+  if (slot_of(p) != slot) return slot == Slot::pointer ? "nullptr" : "0";
+  if (p.formula) return of_call(p.literal);
+  const std::string role = std::to_string(part(p.role)) + ">(assay_arguments)";
   if (!p.offset.empty())
-    return "reinterpret_cast<" + type + ">(::assay_adapter::value<unsigned char*, " +
-           std::to_string(part(p.role)) + ">(assay_arguments) + (" + of_call(p.offset) + ")) /* workspace */";
-  return "::assay_adapter::value<" + type + ", " + std::to_string(part(p.role)) + ">(assay_arguments) /* " +
-         name(p.role) + " */";
+    return "::assay_adapter::value<unsigned char*, " + role + " + (" + of_call(p.offset) +
+           ") /* workspace */";
+  const char* const type = slot == Slot::pointer ? "void*, " : slot == Slot::number ? "int64_t, " : "float, ";
+  return std::string("::assay_adapter::value<") + type + role + " /* " + name(p.role) + " */";
+}
+
+/// What a number is called that does not fit its parameter.
+std::string called(const Parameter& p) {
+  if (p.scalar == Scalar::own_integer) return "a number";
+  return !p.formula ? name(p.role) : p.name.empty() ? "a count" : p.name;
 }
 
 /// Adds the words of the signature's limits that the declaration does not have itself.
@@ -63,7 +63,7 @@ std::string with_limits(const std::string& declaration, const EntrySignature& s,
   return all;
 }
 
-/// The text in front of the user's file, which the file's macros must not reach.
+/// What the adapter says of a variant.
 std::string before(const AdapterFile& file, const EntrySignature& s, const std::string& n) {
   std::string t = "static int32_t assay_run_" + n + "(const assay_call*);\n";
   t += "static ::assay_adapter::Needs assay_needs_" + n + "() {\n  ::assay_adapter::Needs n;\n";
@@ -108,19 +108,29 @@ std::string before(const AdapterFile& file, const EntrySignature& s, const std::
   return t;
 }
 
-std::string after(const EntrySignature& s, const std::string& n) {
+/// The function that makes the call: one slot for each parameter.
+std::string run(const EntrySignature& s, const std::string& n) {
   std::string t = "static int32_t assay_run_" + n + "(const assay_call* assay_the_call) {\n";
   t += "  return ::assay_adapter::run(assay_the_call, assay_needs_" + n +
        "(), [](const ::assay_adapter::Arguments& assay_arguments) -> int32_t {\n    (void)assay_arguments;\n";
-  t += std::string("    ") +
-       (s.returned == Returned::status    ? "return static_cast<int32_t>("
-        : s.returned == Returned::success ? "return ::assay_adapter::status_of_success("
-                                          : "") +
-       s.function + "(";
-  for (std::size_t i = 0; i < s.parameters.size(); ++i)
-    t += (i ? ",\n        " : "\n        ") + call_argument(s.parameters[i]);
-  t += s.returned != Returned::nothing ? "));\n" : ");\n    return 0;\n";
-  return t + "  });\n}\n";
+  const auto array = [&](const char* type, const char* of, Slot slot) {
+    t += std::string("    ") + type + " " + of + "[] = {";
+    for (std::size_t i = 0; i < s.parameters.size(); ++i)
+      t += (i ? ",\n        " : "\n        ") + in_slot(s.parameters[i], slot);
+    t += "};\n";
+  };
+  array("void* const", "pointers", Slot::pointer);
+  array("const long long", "numbers", Slot::number);
+  array("const float", "reals", Slot::real);
+  t += "    constexpr const char* called[] = {";
+  for (const Parameter& p : s.parameters) t += c_string(called(p)) + ", ";
+  t += "};\n    int misfit = -1;\n    const long long returned = assay_call_" + n +
+       "(pointers, numbers, reals, &misfit);\n"
+       "    if (misfit >= 0) ::assay_adapter::refuse_number(numbers[misfit], called[misfit]);\n    return ";
+  t += s.returned == Returned::nothing   ? "static_cast<void>(returned), 0"
+       : s.returned == Returned::success ? "::assay_adapter::status_of_success(returned != 0)"
+                                         : "static_cast<int32_t>(returned)";
+  return t + ";\n  });\n}\n";
 }
 
 }  // namespace
@@ -146,16 +156,28 @@ std::string variant_name(const std::string& function) {
 }
 
 std::string adapter_source(const AdapterFile& file, const std::vector<EntrySignature>& entries) {
-  std::string t = "// Written by assay: makes a plugin of the file it includes.\n";
+  std::string t =
+      "// Written by assay: the variants of a file that it does not know, but for how it is called.\n";
   if (file.host)
-    t += "#include \"kernels/adapter/host_runtime.hpp\"\n";
+    t += "#include \"kernels/adapter/host_runtime.hpp\"\n#include \"kernels/adapter/host_exports.hpp\"\n";
   else
-    t += "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_runtime.h>\n";
-  t += entries.empty() ? "#include <assay/variant.h>\n\n" : "#include <assay/adapter.h>\n\n";
-  for (std::size_t i = 0; i < entries.size(); ++i) t += before(file, entries[i], std::to_string(i));
-  t += "#include " + c_string(file.source) + "\n\n";
-  for (std::size_t i = 0; i < entries.size(); ++i) t += after(entries[i], std::to_string(i));
+    t += "#include <cuda_runtime.h>\n";
+  if (!entries.empty()) t += "#include <assay/adapter.h>\n\n" + call_declarations(entries.size());
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    t += before(file, entries[i], std::to_string(i)) + run(entries[i], std::to_string(i));
   return t;
+}
+
+std::string whole_adapter(const AdapterFile& file, const std::vector<EntrySignature>& entries,
+                          const std::string& source) {
+  const std::string include = "#include " + c_string(source) + "\n\n";
+  if (entries.empty())
+    return "// Written by assay: makes a plugin of the file it includes.\n"
+           "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_runtime.h>\n"
+           "#include <assay/variant.h>\n\n" +
+           include;
+  return adapter_source(file, entries) + "\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n" + include +
+         call_source(entries, "");
 }
 
 }  // namespace assay

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The translation unit that makes a plugin of a user's file. It includes the file as it is and exports
-// assay_plugin_entry (kernels/plugin.h), with one variant for each entry.
+// The translation unit that makes a plugin of a user's file. It exports assay_plugin_entry
+// (kernels/plugin.h), with one variant for each entry. It does not know the file: the author's functions are
+// called as call_source.hpp says.
 #pragma once
 
 #include <string>
@@ -11,14 +12,19 @@
 namespace assay {
 
 struct AdapterFile {
-  std::string source;       // absolute path of the file to include
   std::string name;         // name of the variants
   std::string declaration;  // the author's words
   bool host = false;        // true: for the host executor; false: for nvcc
 };
 
-/// The text of the unit. If `entries` is empty, the file has ASSAY_VARIANT lines of its own.
+/// The text of the unit. If `entries` is empty, the file registers itself, and only what the host executor
+/// exports is left.
 std::string adapter_source(const AdapterFile& file, const std::vector<EntrySignature>& entries);
+
+/// One unit for a project's own nvcc: the adapter, the file, which it includes by its absolute path, and the
+/// calls.
+std::string whole_adapter(const AdapterFile& file, const std::vector<EntrySignature>& entries,
+                          const std::string& source);
 
 /// Makes a variant's name from a function's. It has only letters, digits, '_' and '-'.
 std::string variant_name(const std::string& function);

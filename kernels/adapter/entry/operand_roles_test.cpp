@@ -75,7 +75,6 @@ TEST(EntryRoles, ACausalKernelIsToldItsSquares) {
                 .find("--declare causal="),
             std::string::npos);
   AdapterFile file;
-  file.source = "/x.cu";
   const std::string text =
       adapter_source(file, {parse_entry("void f(const float* x, float* y, int N, int T)", {}, {}, {}, true)});
   EXPECT_NE(text.find("assay_arguments)/::assay_adapter::divisor("), std::string::npos) << text;

@@ -3,6 +3,7 @@
 #include "kernels/adapter/entry/roles_test.hpp"
 
 #include "kernels/adapter/entry/adapter_source.hpp"
+#include "kernels/adapter/entry/call_source.hpp"
 
 namespace assay {
 namespace {
@@ -275,14 +276,12 @@ TEST(EntryRoles, TheCallIsWrittenFromThem) {
   const EntrySignature s =
       parse_entry("bool f(const float* in, float* out, dim_t rows, int V, int n, float* tmp, float* more)",
                   {{"n", "rows*V"}, {"tmp", "workspace(4*V)"}, {"more", "workspace(rows)"}});
-  AdapterFile file;
-  file.source = "/x.cu";
-  const std::string text = adapter_source(file, {s});
+  const std::string text = adapter_source(AdapterFile(), {s}) + call_source({s}, "_x");
   for (const char* part :
-       {"return ::assay_adapter::status_of_success(f(", "::assay_adapter::own_integer(",
-        "::assay_adapter::number<int>(::assay_adapter::value<int64_t, "
-        "5>(assay_arguments)*::assay_adapter::value<int64_t, 6>"
-        "(assay_arguments), \"n\")",
+       {"return ::assay_adapter::status_of_success(returned != 0);", "{assay_own_integer_x{n[2], 2}}",
+        "assay_number_x<int>(n[4], 4)",
+        "::assay_adapter::value<int64_t, 5>(assay_arguments)*::assay_adapter::value<int64_t, 6>"
+        "(assay_arguments)",
         "return static_cast<uint64_t>(((4*V) + 255) / 256 * 256 + (rows));", "n.one_row = false"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }

@@ -151,6 +151,7 @@ int run_adopt_command(AdoptArguments& o) {
   const ReportData data = check_and_write(targets, o, out, journal, c);
   c.not_proved = open_after_check(c, data);
   for (std::string& what : not_hashed(o.kernel)) c.not_proved.push_back(std::move(what));
+  for (std::string& what : left_out_of_source(c.target)) c.not_proved.push_back(std::move(what));
   if (c.steps.front().state == StepState::passed) {
     const std::vector<Target> within = within_contract(targets, data);
     fuzz_step(within, o.steps, out, journal, c);

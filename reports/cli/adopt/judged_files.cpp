@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "kernels/adapter/compile/one_file.hpp"
 #include "kernels/isolation/process/process.hpp"
 #include "reference/hash/sha256.hpp"
 #include "reports/targets/python_candidates.hpp"
@@ -108,6 +109,17 @@ std::vector<CertifiedFile> judged_files(const std::string& word, const std::vect
 std::vector<std::string> not_hashed(const std::string& word) {
   if (is_python_callable(word)) return {"the Python interpreter and its modules: they are in no hash"};
   return {};
+}
+
+std::vector<std::string> left_out_of_source(const CertifiedTarget& target) {
+  if (!target.host || !is_source_file(target.word)) return {};
+  OneFile file;
+  file.source = path_in(target.word);
+  file.nvcc_flags = target.nvcc_flags;
+  file.host = true;
+  std::error_code none;
+  return std::filesystem::is_regular_file(file.source, none) ? said_left_out(file)
+                                                             : std::vector<std::string>();
 }
 
 }  // namespace assay

@@ -23,4 +23,8 @@ std::vector<CertifiedFile> judged_files(const std::string& word, const std::vect
 /// What no hash covers.
 std::vector<std::string> not_hashed(const std::string& word);
 
+/// What the host compiler left out of the source, because it is for nvcc. Empty where the source is not
+/// there.
+std::vector<std::string> left_out_of_source(const CertifiedTarget& target);
+
 }  // namespace assay

@@ -88,8 +88,8 @@ void check_itself(const Certificate& c, const std::string& text, const std::file
   if (std::string changed = changed_since(text); !changed.empty())
     v.differences.push_back(std::move(changed));
   for (std::string& one : contradictions(c)) v.differences.push_back(std::move(one));
-  for (std::string& one : left_out_of_not_proved(c, not_hashed(c.target.word)))
-    v.differences.push_back(std::move(one));
+  for (const std::vector<std::string>& open : {not_hashed(c.target.word), left_out_of_source(c.target)})
+    for (std::string& one : left_out_of_not_proved(c, open)) v.differences.push_back(std::move(one));
   ComparedData data = compare_data(c, file.parent_path());
   for (std::string& one : data.differences) v.differences.push_back(std::move(one));
   v.not_compared = std::move(data.not_compared);

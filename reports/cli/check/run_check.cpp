@@ -8,6 +8,7 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "accuracy/case/job.hpp"
@@ -15,6 +16,7 @@
 #include "accuracy/conformance/inputs.hpp"
 #include "accuracy/reproduce.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
+#include "kernels/adapter/compile/one_file.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/declaration.hpp"
 #include "kernels/device.hpp"
@@ -25,6 +27,7 @@
 #include "reports/data/say.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/runs/report.hpp"
+#include "reports/targets/source_candidates.hpp"
 
 namespace assay {
 namespace {
@@ -97,6 +100,8 @@ ReportData run_check(const std::vector<Target>& targets, const conformance::Conf
     options.keeper = &keeper;
     options.hangs = std::make_shared<conformance::Hangs>();
     options.tell = [](const std::string& words) { say("{}\n", words); };
+    if (const std::optional<OneFile> file = source_of(t.variant))
+      for (const std::string& words : said_left_out(*file)) say("assay: {}\n", words);
     Progress progress;
     options.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
     conformance::ConformanceResult result;

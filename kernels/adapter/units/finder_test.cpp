@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/adapter/entry/finder.hpp"
+#include "kernels/adapter/units/finder.hpp"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,10 @@ struct FoundFunction {
   std::string name;         // with its namespaces: ns::launch
   std::string declaration;  // as an entry: void ns::launch(const float* in, float* out, int rows, int V)
   int line = 1;
-  bool special = false;  // template <> whose name has no arguments: the parameters' types give them
+  bool internal = false;   // static, inline or in an unnamed namespace: other files can not call it
+  bool c_linkage = false;  // extern "C"
+  std::string returned;    // the type, if it is one word: void, int, cudaError_t
+  bool special = false;    // template <> whose name has no arguments: the parameters' types give them
 };
 
 /// Lists the functions in the order of the file. Macros are not expanded: a function that a macro makes is

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/adapter/entry/finder.hpp"
+#include "kernels/adapter/units/finder.hpp"
 
 #include <algorithm>
 #include <map>
@@ -86,6 +86,12 @@ class Head {
     f.special = special && !f.name.ends_with('>');
     f.line = t_[name].line;
     const std::string head = text_of(t_, from_, name);
+    for (std::size_t i = from_; i < name; ++i) {
+      f.internal |=
+          any_of(t_[i], {"static", "inline", "__inline__", "__forceinline__", "constexpr", "consteval"});
+      f.c_linkage |= t_[i].is("extern") && t_[i + 1].kind == SourceToken::text;
+    }
+    if (t_[name - 1].kind == SourceToken::word) f.returned = t_[name - 1].spelling;
     if (!special) f.declaration = text_of(t_, template_.first, template_.second);
     if (!f.declaration.empty()) f.declaration += ' ';
     f.declaration += head + " " + f.name + text_of(t_, open, close);
@@ -101,9 +107,15 @@ class Head {
 /// Nobody nests namespaces deeper than this. What is nested deeper is skipped like a body.
 constexpr int kDeepestScope = 32;
 
+/// What is said of all functions of a scope.
+struct Scope {
+  std::string names;
+  bool internal = false, c_linkage = false;
+};
+
 /// Reads from the first token of a scope to the '}' that closes it, or to the end. Returns the index behind
 /// it.
-std::size_t read_scope(const SourceTokens& t, std::size_t i, const std::string& scope, int depth,
+std::size_t read_scope(const SourceTokens& t, std::size_t i, const Scope& scope, int depth,
                        std::vector<FoundFunction>& all) {
   std::size_t begin = i;  // where the current declaration begins
   while (i < t.size()) {
@@ -117,13 +129,20 @@ std::size_t read_scope(const SourceTokens& t, std::size_t i, const std::string& 
       std::size_t space = begin;
       if (space < i && t[space].is("inline")) ++space;
       if (linkage && depth < kDeepestScope) {
-        i = read_scope(t, i + 1, scope, depth + 1, all);
+        i = read_scope(t, i + 1, {scope.names, scope.internal, true}, depth + 1, all);
       } else if (space < i && t[space].is("namespace") && depth < kDeepestScope) {
         // Members of an unnamed namespace can be named from outside, too.
         const std::string name = text_of(t, space + 1, i);
-        i = read_scope(t, i + 1, scope + (name.empty() ? "" : name + "::"), depth + 1, all);
+        i = read_scope(t, i + 1,
+                       {scope.names + (name.empty() ? "" : name + "::"), scope.internal || name.empty(),
+                        scope.c_linkage},
+                       depth + 1, all);
       } else {
-        if (FoundFunction f = Head(t, begin, i).read(scope); !f.name.empty()) all.push_back(std::move(f));
+        if (FoundFunction f = Head(t, begin, i).read(scope.names); !f.name.empty()) {
+          f.internal |= scope.internal;
+          f.c_linkage |= scope.c_linkage;
+          all.push_back(std::move(f));
+        }
         i = behind(t, i, "{", "}");
       }
       begin = i;
@@ -220,7 +239,7 @@ std::vector<FoundFunction> functions_in(std::string_view source) {
     return x.kind == SourceToken::blank || x.kind == SourceToken::directive;
   });
   std::vector<FoundFunction> all;
-  for (std::size_t i = 0; i < t.size();) i = read_scope(t, i, "", 0, all);
+  for (std::size_t i = 0; i < t.size();) i = read_scope(t, i, {}, 0, all);
   return all;
 }
 
