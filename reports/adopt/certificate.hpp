@@ -107,6 +107,7 @@ struct Certificate {
   std::string extent;             // quick, normal, full
   std::vector<std::string> only;  // groups of the check, if not all ran
   std::uint64_t seed = 1;
+  bool seed_drawn = false;  // after the files' hashes were known; false: somebody chose it
   CertifiedTarget target;
   std::vector<CertifiedFile> files;
   std::vector<CertifiedFact> environment;

@@ -146,6 +146,7 @@ void each_field(C& c, Visit& visit) {
   visit("extent", c.extent);
   visit("only", c.only);
   visit("seed", c.seed);
+  visit.if_set("seed_drawn", c.seed_drawn);
   visit("target", c.target);
   visit("files", c.files);
   visit("environment", c.environment);

@@ -223,6 +223,9 @@ std::vector<std::string> open_lines(const Certificate& c, const std::vector<std:
     for (const std::string& g : c.only) groups += (groups.empty() ? "" : ", ") + g;
     open.push_back("only these groups of the check ran: " + groups);
   }
+  if (!c.seed_drawn)
+    open.emplace_back(
+        "inputs that nobody knew before: the seed was chosen (--seed), not drawn when the kernel was fixed");
   open.insert(open.end(), of_data.begin(), of_data.end());
   for (const CertifiedKernel& k : c.kernels) {
     if (k.on_host && k.passed > 0) open.push_back(k.key + ": ran on the CPU, so nothing is shown for a GPU");

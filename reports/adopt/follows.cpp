@@ -104,10 +104,14 @@ void follow_seeds(Lines& found, const Certificate& c) {
 }
 
 void follow_environment(Lines& found, const Certificate& c) {
-  for (const char* label : {"assay", "system", "CPU", "host compiler", "CUDA compiler", "sandbox", "seed"}) {
+  for (const char* label :
+       {"assay", "system", "CPU", "host compiler", "CUDA compiler", "sandbox", "seed", "seed from"}) {
     const auto at = std::ranges::find(c.environment, label, &CertifiedFact::label);
     if (at == c.environment.end() || at->value.empty())
       found.push_back(fmt::format("its environment does not say: {}", label));
+    else if (at->label == "seed from" && (at->value == "--seed") == c.seed_drawn)
+      found.push_back(fmt::format("its seed was {}drawn, and its environment says that it is of: {}",
+                                  c.seed_drawn ? "" : "not ", at->value));
     else if (at->label == "seed" && at->value != std::to_string(c.seed))
       found.push_back(fmt::format("its seed is {}, and that of its environment {}", c.seed, at->value));
   }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <sstream>
 #include <string>
@@ -26,8 +27,19 @@ inline std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-/// Calls `assay` with these arguments, such as {"grade", "x.npy"}. An argument may contain spaces.
-inline Outcome call_words(const std::vector<std::string>& words) {
+/// The words with --seed 1, where the command would draw a seed: a test tries the same inputs every time.
+/// `words` begin with the command.
+inline std::vector<std::string> with_seed(std::vector<std::string> words) {
+  constexpr const char* kDraw[] = {"check", "adopt", "fuzz", "verify"};
+  const bool draws = !words.empty() && std::ranges::count(kDraw, words[0]) > 0;
+  const bool merges = std::ranges::count(words, "--merge") > 0;
+  const bool given = std::ranges::any_of(words, [](const std::string& w) { return w.starts_with("--seed"); });
+  if (draws && !given && !merges) words.insert(words.begin() + 1, {"--seed", "1"});
+  return words;
+}
+
+/// Calls `assay` with exactly these arguments.
+inline Outcome call_as_typed(const std::vector<std::string>& words) {
   std::vector<const char*> argv = {"assay"};
   for (const std::string& w : words) argv.push_back(w.c_str());
   testing::internal::CaptureStdout();
@@ -36,6 +48,9 @@ inline Outcome call_words(const std::vector<std::string>& words) {
   std::fflush(stdout);
   return {status, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
 }
+
+/// Calls `assay` with these arguments, such as {"grade", "x.npy"}. An argument may contain spaces.
+inline Outcome call_words(const std::vector<std::string>& words) { return call_as_typed(with_seed(words)); }
 
 /// Calls a whole command line, such as "assay list --families".
 inline Outcome call(const std::string& line) {

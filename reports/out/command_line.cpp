@@ -78,6 +78,20 @@ std::string command_compared(const std::vector<std::string>& also_without) {
   return line;
 }
 
+void set_option_of_command(const std::string& option, const std::string& value) {
+  std::vector<std::string>& all = command_words();
+  if (all.empty()) return;
+  const auto end_of_options = [&] { return std::find(all.begin(), all.end(), "--"); };
+  for (auto at = all.begin(); at != end_of_options();) {
+    const bool alone = *at == option;
+    if (!alone && !at->starts_with(option + "="))
+      ++at;
+    else
+      at = all.erase(at, alone && at + 1 != all.end() ? at + 2 : at + 1);
+  }
+  all.insert(end_of_options(), {option, value});
+}
+
 std::string hash_of_named_files() {
   std::uint64_t hash = 0xcbf29ce484222325u;
   bool any = false;

@@ -25,6 +25,10 @@ std::vector<std::string> words_without(const std::vector<std::string>& flags,
 /// --junit and --device), and without these options and their values.
 std::string command_compared(const std::vector<std::string>& also_without = {});
 
+/// The command has this option with this value, as its last one: what it had of the option before is gone.
+/// The words behind "--" stay behind it.
+void set_option_of_command(const std::string& option, const std::string& value);
+
 /// A number from the contents of all files that the words name: kernels, logits. 0 if there are none.
 std::string hash_of_named_files();
 

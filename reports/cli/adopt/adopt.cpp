@@ -22,6 +22,7 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/fuzz/fuzz_target.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/seed_option.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
@@ -39,6 +40,7 @@ namespace {
 struct AdoptArguments {
   std::string kernel, op, out = "out/adopt", require, budget;
   TargetOptions targets;
+  RunSeed seed;
   conformance::ConformanceOptions run;
   StepOptions steps;
   AnswerOptions answer;
@@ -61,22 +63,28 @@ void check_arguments(AdoptArguments& o) {
                           : conformance::Extent::normal;
   o.run.more = groups_of_programs();
   o.run.patience = std::min(1.0, o.targets.timeout_seconds / TargetOptions().timeout_seconds);
-  o.steps.seed = o.run.seed;
   o.steps.threads = o.run.threads;
   if (o.quick) o.steps.stride = 65537;
+}
+
+/// Draws the seed, once the kernel's bytes are known: nobody can fit a kernel to its inputs.
+void settle_seed(AdoptArguments& o, const OutFolder& out) {
+  settle(o.seed, out.path(), o.resume);
+  o.run.seed = o.steps.seed = o.seed.value;
   seed_properties(o.run.seed);
 }
 
 /// What is known before anything runs.
-Certificate begin_certificate(const AdoptArguments& o, const std::vector<Target>& targets) {
+Certificate begin_certificate(const AdoptArguments& o, std::vector<CertifiedFile> files) {
   Certificate c;
   c.command = command_compared();
   c.made = utc_now();
   c.extent = o.quick ? "quick" : o.full ? "full" : "normal";
   c.only = o.run.only;
-  c.seed = o.run.seed;
+  c.seed = o.seed.value;
+  c.seed_drawn = o.seed.drawn;
   c.target = certified_target(o.targets);
-  c.files = judged_files(o.kernel, targets);
+  c.files = std::move(files);
   return c;
 }
 
@@ -86,6 +94,7 @@ ReportData check_and_write(const std::vector<Target>& targets, const AdoptArgume
   RecordJournal keeper(journal);
   const std::unique_ptr<DeviceLock> lock = o.shared ? nullptr : lock_device(targets);
   ReportData data = run_check(targets, o.run, o.quick, keeper);
+  add_seed(data.environment, o.seed);
   prepare_folder(out / "check");
   write_report(
       out / "check", data,
@@ -144,10 +153,12 @@ int run_adopt_command(AdoptArguments& o) {
     throw EnvironmentError(o.kernel + ": " + why + (more.empty() ? "" : ": " + more));
   }
   const OutFolder out(o.out);
+  std::vector<CertifiedFile> files = judged_files(o.kernel, targets);
+  settle_seed(o, out);
   Journal journal(out, o.resume);
   const InterruptNote note(journal.path(), journal.finished());
   if (journal.found() == 0) set_sweep_aside(out);
-  Certificate c = begin_certificate(o, targets);
+  Certificate c = begin_certificate(o, std::move(files));
   const ReportData data = check_and_write(targets, o, out, journal, c);
   c.not_proved = open_after_check(c, data);
   for (std::string& what : not_hashed(o.kernel)) c.not_proved.push_back(std::move(what));
@@ -172,7 +183,8 @@ int run_adopt_command(AdoptArguments& o) {
   link_pages(out / "check");
   journal.finish();
   print_verdict(render_certificate_terminal(c));
-  fmt::print("certificate: {}\npage: {}\nbadge: {}\n", (out / "certificate.json").string(),
+  fmt::print("{}certificate: {}\npage: {}\nbadge: {}\n", seed_line(data.environment),
+             (out / "certificate.json").string(),
              std::filesystem::absolute(out / "certificate.html").string(), badge_line(c, folder));
   return answer.give(document_of_adoption(c, data), out.path(),
                      {"certificate.json", "certificate.html", "badge.svg", "badge.md", "check/records.jsonl",
@@ -205,7 +217,7 @@ void add_adopt_command(CLI::App& app, int& status) {
       "exit 0, not 4, if the kernel is right within limits that nobody declared, or was judged only in "
       "part");
   c->add_option("--op", o->op, "another op of the variant: normalizer");
-  add_seed(*c, o->run.seed, "seed of the inputs and of the search");
+  add_run_seed(*c, o->seed, "seed of the inputs and of the search");
   add_timeout(*c, o->targets.timeout_seconds,
               "seconds of its own time, not of the clock, after which a launch is hung");
   add_out(*c, o->out, "folder for certificate.json, its page, its badge, and what each step writes")

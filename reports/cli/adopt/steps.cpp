@@ -130,7 +130,7 @@ void fuzz_step(const std::vector<Target>& targets, const StepOptions& o, const O
   FuzzOptions f;
   f.time = o.fuzz_time;
   f.evaluations = o.evaluations;
-  f.seed = o.seed;
+  f.seed.value = o.seed;
   f.jobs = o.threads;
   const std::filesystem::path folder = out / "fuzz";
   prepare_folder(folder / "corpus");

@@ -12,24 +12,25 @@
 #include <optional>
 #include <set>
 
-#include "accuracy/conformance/conformance.hpp"
-#include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/candidate.hpp"
 #include "reference/error.hpp"
-#include "reference/k_range.hpp"
 #include "reference/parallel.hpp"
 #include "reports/adopt/certificate.hpp"
 #include "reports/adopt/consistent.hpp"
 #include "reports/adopt/follows.hpp"
 #include "reports/adopt/replay.hpp"
 #include "reports/cli/adopt/judged_files.hpp"
+#include "reports/cli/adopt/new_cases.hpp"
 #include "reports/cli/adopt/where_now.hpp"
+#include "reports/cli/adopt/case_runner.hpp"
 #include "reports/cli/check/run_check.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/seed_option.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
+#include "reports/data/tally.hpp"
 #include "reports/out/out_folder.hpp"
 #include "reports/records/record_lines.hpp"
 #include "reports/targets/check_targets.hpp"
@@ -43,7 +44,7 @@ namespace {
 struct VerifyArguments {
   std::string certificate, kernel, out = "out/verify";
   std::size_t cases = 20;
-  std::uint64_t seed = 1;
+  RunSeed seed;
   bool rebuilt = false;
   int device = 0, threads = 0;
   AnswerOptions answer;
@@ -60,7 +61,9 @@ struct Verification {
   std::vector<std::string> differences;   // of files, of the certificate itself, of kernels
   std::vector<std::string> not_compared;  // data of steps that do not lie beside the certificate
   std::vector<Replayed> cases;
-  std::vector<Record> records;
+  std::int64_t fresh = 0;           // new cases that were judged
+  std::vector<Record> fresh_wrong;  // of these, the ones that failed
+  std::vector<Record> records;      // of the cases that were replayed
   bool bits = false;  // the figures of at least one kernel were compared bit for bit
 };
 
@@ -95,73 +98,6 @@ void check_itself(const Certificate& c, const std::string& text, const std::file
   v.not_compared = std::move(data.not_compared);
 }
 
-/// Throws InputError if no problem is like this: somebody has written the case, or another version has.
-void require_possible(const CertifiedCase& c) {
-  const auto op = parse_op(c.op);
-  if (!op) throw InputError("op " + c.op + ": unknown");
-  if (const std::string why = has_k(*op) ? why_not_k(*op, c.k) : ""; !why.empty())
-    throw InputError(fmt::format("k {}: {}", c.k, why));
-  if (c.V < 0 || c.rows < 0)
-    throw InputError(fmt::format("V {}, rows {}: must not be negative", c.V, c.rows));
-}
-
-/// Runs one case again, alone.
-Record run_again(const CertifiedCase& c, const Certificate& from, const Variant& kernel,
-                 const std::string& words) {
-  require_possible(c);
-  conformance::ConformanceOptions o;
-  o.only = {c.group};
-  o.extent = from.extent == "quick"  ? conformance::Extent::quick
-             : from.extent == "full" ? conformance::Extent::full
-                                     : conformance::Extent::normal;
-  // Probes choose their own sizes: by those, none is planned.
-  if (c.family == kProbeFamily) {
-    o.narrow.family = c.family;
-  } else {
-    o.narrow = {c.family, c.setup, c.V, c.rows, {}, {}, parse_op(c.op)};
-    if (c.k > 0) o.narrow.k = c.k;
-  }
-  o.seed = c.seed;
-  o.threads = 1;
-  o.target = words;
-  o.patience = std::min(1.0, from.target.timeout_seconds / TargetOptions().timeout_seconds);
-  // One worker for all cases: that of `kernel`.
-  conformance::ConformanceResult result = conformance::run_conformance([&] { return kernel; }, o);
-  // A case without a setup has no word that tells it from those that have one.
-  const auto at = std::find_if(result.records.begin(), result.records.end(), [&](const Record& r) {
-    return r.setup == c.setup && r.family == c.family && r.V == c.V && r.rows == c.rows && r.k == c.k &&
-           r.op == c.op;
-  });
-  if (at == result.records.end()) throw InputError("no such case is planned");
-  return std::move(*at);
-}
-
-/// The kernels of a certificate as one thread has them: each in a worker of its own.
-class Workplace {
- public:
-  Workplace(const Certificate& c, const std::vector<Target>& targets) {
-    for (const Target& t : targets)
-      for (const CertifiedKernel& k : c.kernels) {
-        if (k.key != t.variant.key()) continue;
-        const Target within = with_declared(t, k.undeclared);
-        made_.emplace(k.key, Made{within.make(), within.words});
-      }
-  }
-  /// Throws InputError if the kernel or the case is not there now.
-  Record run(const CertifiedCase& one, const Certificate& c) const {
-    const Made& m = made_.at(one.key);
-    return run_again(one, c, m.variant, m.words);
-  }
-  bool has(const std::string& key) const { return made_.contains(key); }
-
- private:
-  struct Made {
-    Variant variant;
-    std::string words;
-  };
-  std::map<std::string, Made> made_;
-};
-
 /// Another worker on a GPU, or of Python, costs more than a few cases.
 int threads_for(const VerifyArguments& o, const std::vector<Target>& targets) {
   const bool cheap = std::all_of(targets.begin(), targets.end(), [](const Target& t) {
@@ -185,16 +121,40 @@ void require_checks(const Certificate& c, Verification& v) {
   }
 }
 
+/// A certificate of a kernel that passed, perhaps within limits that nobody declared or judged in part.
+bool is_right(const Certificate& c) { return c.exit_status == kPassed || c.exit_status == kUndeclaredLimits; }
+
+/// As many cases as were replayed, with inputs that nobody has seen before: whoever made the kernel could
+/// know the others.
+void judge_new_cases(const Certificate& c, const VerifyArguments& o, const std::vector<Target>& targets,
+                     const std::vector<const CertifiedCase*>& like, int threads,
+                     std::vector<std::optional<CaseRunner>>& places, Verification& v) {
+  std::vector<std::optional<Record>> made(like.size());
+  parallel_for_workers(like.size(), threads, [&](std::size_t i, int worker) {
+    std::optional<CaseRunner>& place = places[static_cast<std::size_t>(worker)];
+    if (!place) place.emplace(c, targets);
+    if (place->has(like[i]->key)) made[i] = new_case(*like[i], i, o.seed.value, c, *place);
+  });
+  for (const std::optional<Record>& r : made) {
+    if (!r) continue;
+    v.fresh += was_judged(*r);
+    if (is_wrong(*r)) v.fresh_wrong.push_back(*r);
+  }
+  if (v.fresh == 0 && v.fresh_wrong.empty() && !like.empty())
+    v.differences.emplace_back(
+        "no new case could be judged, so nothing is shown of inputs that were not known before");
+}
+
 void replay_cases(const Certificate& c, const VerifyArguments& o, const std::vector<Target>& targets,
                   bool same_bytes, Verification& v) {
-  const std::vector<const CertifiedCase*> sample = sample_of(c.cases, o.cases, o.seed);
+  const std::vector<const CertifiedCase*> sample = sample_of(c.cases, o.cases, o.seed.value);
   const int threads = threads_for(o, targets);
-  std::vector<std::optional<Workplace>> places(static_cast<std::size_t>(workers_for(sample.size(), threads)));
+  std::vector<std::optional<CaseRunner>> places(static_cast<std::size_t>(workers_for(sample.size(), threads)));
   std::vector<std::optional<Record>> records(sample.size());
   std::vector<char> bits(sample.size(), 0);
   v.cases.resize(sample.size());
   parallel_for_workers(sample.size(), threads, [&](std::size_t i, int worker) {
-    std::optional<Workplace>& place = places[static_cast<std::size_t>(worker)];
+    std::optional<CaseRunner>& place = places[static_cast<std::size_t>(worker)];
     if (!place) place.emplace(c, targets);
     const CertifiedCase& one = *sample[i];
     Replayed& r = v.cases[i] = {&one, ""};
@@ -216,6 +176,7 @@ void replay_cases(const Certificate& c, const VerifyArguments& o, const std::vec
   for (std::optional<Record>& r : records)
     if (r) v.records.push_back(std::move(*r));
   require_checks(c, v);
+  if (is_right(c)) judge_new_cases(c, o, targets, sample, threads, places, v);
 }
 
 std::size_t agreed(const Verification& v) {
@@ -224,10 +185,9 @@ std::size_t agreed(const Verification& v) {
 }
 
 int status_of_verification(const Verification& v, const Certificate& c) {
-  if (!v.differences.empty() || agreed(v) < v.cases.size()) return kFailed;
+  if (!v.differences.empty() || agreed(v) < v.cases.size() || !v.fresh_wrong.empty()) return kFailed;
   // Of a PASS at least one case is replayed. A certificate of nothing is what it says.
-  const bool right = c.exit_status == kPassed || c.exit_status == kUndeclaredLimits;
-  return right && v.cases.empty() ? kFailed : c.exit_status;
+  return is_right(c) && v.cases.empty() ? kFailed : c.exit_status;
 }
 
 VerdictDocument document_of_verification(const Verification& v, const Certificate& c, double seconds) {
@@ -238,8 +198,11 @@ VerdictDocument document_of_verification(const Verification& v, const Certificat
   d.environment = environment();
   const auto replayed = static_cast<std::int64_t>(v.cases.size()),
              same = static_cast<std::int64_t>(agreed(v));
-  d.counts = {
-      {"replayed", replayed}, {"agreed", same}, {"differences", std::ssize(v.differences) + replayed - same}};
+  d.counts = {{"replayed", replayed},
+              {"agreed", same},
+              {"differences", std::ssize(v.differences) + replayed - same},
+              {"new", v.fresh},
+              {"new_failed", std::ssize(v.fresh_wrong)}};
   const bool agrees = v.differences.empty() && same == replayed && replayed > 0;
   d.verdict = d.exit_status == kFailed ? "FAIL" : c.verdict;
   if (!v.differences.empty())
@@ -248,10 +211,14 @@ VerdictDocument document_of_verification(const Verification& v, const Certificat
     d.reason = "the certificate has no case that can be replayed";
   else if (!agrees)
     d.reason = fmt::format("{} of {} cases differ", replayed - same, replayed);
+  else if (!v.fresh_wrong.empty())
+    d.reason = fmt::format("a new case fails: {}: {}", why_wrong(v.fresh_wrong.front()),
+                           v.fresh_wrong.front().reproduce);
   else
-    d.reason = fmt::format("{} cases replayed, all as certified ({}); the certificate says {}: {}", replayed,
-                           v.bits ? "figures equal bit for bit" : "verdicts equal, figures not compared",
-                           c.verdict, c.reason);
+    d.reason = fmt::format(
+        "{} cases replayed, all as certified ({}), and {} new cases pass; the certificate says {}: {}",
+        replayed, v.bits ? "figures equal bit for bit" : "verdicts equal, figures not compared", v.fresh,
+        c.verdict, c.reason);
   for (const std::string& text : v.differences)
     d.cases.push_back(
         {.suite = "certificate", .name = text, .outcome = CaseOutcome::failed, .bad = 1, .message = text});
@@ -268,6 +235,13 @@ VerdictDocument document_of_verification(const Verification& v, const Certificat
     if (!r.difference.empty()) one.outcome = CaseOutcome::failed, one.bad = 1;
     d.cases.push_back(std::move(one));
   }
+  for (const Record& r : v.fresh_wrong)
+    d.cases.push_back({.suite = r.key,
+                       .name = "a new case",
+                       .outcome = CaseOutcome::failed,
+                       .bad = 1,
+                       .message = why_wrong(r),
+                       .reproduce = r.reproduce});
   return d;
 }
 
@@ -276,8 +250,10 @@ void print_verification(const VerdictDocument& d, const Verification& v, const s
   for (std::size_t i = 1; i < v.differences.size(); ++i) text += "  " + v.differences[i] + "\n";
   for (const Replayed& r : v.cases)
     if (!r.difference.empty()) text += fmt::format("  {}\n    {}\n", r.difference, r.then->reproduce);
+  for (const Record& r : v.fresh_wrong)
+    text += fmt::format("  a new case fails: {}\n    {}\n", why_wrong(r), r.reproduce);
   for (const std::string& one : v.not_compared) text += "  not compared: " + one + "\n";
-  print_verdict(text);
+  print_verdict(text + seed_line(d.environment));
 }
 
 /// The difference of a file, and what to do about it.
@@ -336,7 +312,7 @@ bool compare_kernels(const Certificate& c, const VerifyArguments& o, Verificatio
   return true;
 }
 
-int run_verify_command(const VerifyArguments& o) {
+int run_verify_command(VerifyArguments& o) {
   VerdictOutput answer(o.answer);
   choose_device(o.device);
   const auto begin = std::chrono::steady_clock::now();
@@ -344,13 +320,15 @@ int run_verify_command(const VerifyArguments& o) {
   const std::string text = read_file(file);
   Certificate c = certificate_from_text(text, file.string());
   const OutFolder out(o.out);
+  settle(o.seed, out.path(), false);
   Verification v;
   check_itself(c, text, file, v);
   c.target.word = o.kernel.empty() ? word_now(c, file) : o.kernel;
   // A certificate that is wrong on paper is wrong on any machine.
   if (!compare_kernels(c, o, v) && v.differences.empty()) return kEnvironment;
-  const VerdictDocument d = document_of_verification(
+  VerdictDocument d = document_of_verification(
       v, c, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  add_seed(d.environment, o.seed);
   write_files({{out / "records.jsonl", lines_of(v.records, d.environment)}});
   print_verification(d, v, file.string());
   return answer.give(d, out.path(), {"records.jsonl"});
@@ -368,7 +346,7 @@ void add_verify_command(CLI::App& app, int& status) {
                 "where the kernel is now: a key, PLUGIN.so, FILE.cu, FILE.py:FUNCTION (as certified)");
   add_whole(*c, "--cases", o->cases, "how many cases to replay (20); the worst ones always are",
             {.least = 1});
-  add_seed(*c, o->seed, "seed that draws the other cases");
+  add_run_seed(*c, o->seed, "seed of the new cases, and of which others are replayed");
   c->add_flag("--rebuilt", o->rebuilt,
               "the binary may be another build of the same source: verdicts must agree, figures need not");
   add_out(*c, o->out, "folder for records.jsonl of the cases that were replayed")->capture_default_str();

@@ -21,6 +21,7 @@
 #include "reports/cli/check/watched.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/seed_option.hpp"
 #include "reports/data/conformance_text.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
@@ -39,6 +40,7 @@ namespace {
 
 struct CheckArguments {
   TargetOptions targets;
+  RunSeed seed;
   conformance::ConformanceOptions run;
   std::string op, out, require, shard;
   AnswerOptions answer;
@@ -98,19 +100,22 @@ VerdictDocument document_of(const SpreadResult& spread) {
 }
 
 /// Several kernels at a time; then the same answer as for one after the other.
-int run_spread_check(const CheckArguments& o, VerdictOutput& answer) {
+int run_spread_check(CheckArguments& o, VerdictOutput& answer) {
   require_targets(o.targets.words);
   const OutFolder out(o.out.empty() ? "out/check" : o.out);
+  settle(o.seed, out.path(), o.resume);
   const SpreadResult spread = check_spread(out.path(), {.words = o.targets.words,
                                                         .jobs = o.jobs,
                                                         .device = o.device,
                                                         .threads = o.run.threads,
+                                                        .seed = o.seed,
                                                         .resume = o.resume});
   if (!spread.data)
     return spread.status == kEnvironment ? answer.give(document_of(spread), {}, {}) : spread.status;
   const ReportData& data = *spread.data;
   const int status = status_of_check(data, o.accept_limits);
-  print_verdict(render_check_terminal(data, std::filesystem::absolute(out / "index.html").string()));
+  print_verdict(render_check_terminal(data, std::filesystem::absolute(out / "index.html").string()) +
+                seed_line(data.environment));
   return answer.give(document_of(data, status), out.path(),
                      {"records.jsonl", "contract.json", "summary.md", "index.html"});
 }
@@ -129,7 +134,6 @@ int run_check_command(CheckArguments& o) {
                           : conformance::Extent::normal;
   o.run.more = groups_of_programs();
   o.run.patience = std::min(1.0, o.targets.timeout_seconds / TargetOptions().timeout_seconds);
-  seed_properties(o.run.seed);
   if (o.sanitize) o.run.also.push_back("sanitize");
   const bool sanitizes = o.sanitize || std::count(o.run.only.begin(), o.run.only.end(), "sanitize") > 0;
   if (sanitizes && sandbox_demanded())
@@ -137,6 +141,7 @@ int run_check_command(CheckArguments& o) {
         "--sandbox and --sanitize: compute-sanitizer runs a kernel outside of any sandbox: give only one of "
         "them");
   const Shard shard = part_of_run(o.shard);
+  require_common_seed(o.seed, shard.count);
   const std::size_t named = o.targets.words.size();
   refuse_idle_options(o.targets.words, o.targets.source);
   if (o.jobs > 1 && shard.count > 1)
@@ -168,11 +173,15 @@ int run_check_command(CheckArguments& o) {
   // A command that repeats a case must not write over the check that it is of.
   const char* const usual = single_case(o.run.narrow) ? "out/case" : "out/check";
   const OutFolder out(shard_folder(o.out.empty() ? usual : o.out, shard));
+  settle(o.seed, out.path(), o.resume);
+  o.run.seed = o.seed.value;
+  seed_properties(o.run.seed);
   Journal journal(out, o.resume);
   const InterruptNote note(journal.path(), journal.finished());
   RecordJournal keeper(journal);
   const std::unique_ptr<DeviceLock> lock = o.shared ? nullptr : lock_device(targets);
   ReportData data = run_check(targets, o.run, o.quick, keeper);
+  add_seed(data.environment, o.seed);
   data.part = shard.words();
   // A part without a kernel is finished, and has no verdict.
   const int status = targets.empty() ? kPassed : status_of_check(data, o.accept_limits);
@@ -196,7 +205,7 @@ int run_check_command(CheckArguments& o) {
   if (data.records.size() <= 3)
     for (const Record& r : data.records) fmt::print("{}", record_line(r));
   print_verdict(render_check_terminal(data, std::filesystem::absolute(out / "index.html").string()) +
-                next_step(data, targets, o.run.narrow));
+                seed_line(data.environment) + next_step(data, targets, o.run.narrow));
   return answer.give(document_of(data, status), out.path(),
                      {"records.jsonl", "contract.json", "summary.md", "index.html"});
 }
@@ -239,7 +248,7 @@ void add_check_command(CLI::App& app, int& status) {
   add_whole(*c, "--pitch", n.pitch, "distance between row starts, in elements, in groups that vary it",
             {.least = 1, .most = std::uint64_t{1} << 46});
   c->add_option("--setup", n.setup, "only cases with this setup, as in their records: offset_6");
-  add_seed(*c, o->run.seed);
+  add_run_seed(*c, o->seed);
   add_timeout(*c, o->targets.timeout_seconds,
               "seconds of its own time, not of the clock, after which a launch is hung")
       ->take_last();  // overrides the one in a reproduce line

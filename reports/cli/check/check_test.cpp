@@ -16,6 +16,7 @@
 #include "kernels/declaration.hpp"
 #include "kernels/device.hpp"
 #include "kernels/isolation/isolated.hpp"
+#include "reports/cli/command_test.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/data/compare.hpp"
 #include "reports/data/environment.hpp"
@@ -38,9 +39,8 @@ class CheckCommand : public testing::Test {
 
   /// Runs `assay check LINE --out FOLDER --threads 1`. Returns the exit status; the output is in out and err.
   int check(const std::string& line) {
-    std::vector<std::string> words = {"assay", "check"};
-    std::istringstream in(line);
-    for (std::string w; in >> w;) words.push_back(w);
+    std::vector<std::string> words = command_test::with_seed(command_test::words_of("check " + line));
+    words.insert(words.begin(), "assay");
     words.insert(words.end(), {"--out", folder_.string(), "--threads", "1"});
     return call(words);
   }

@@ -85,7 +85,6 @@ ReportData run_check(const std::vector<Target>& targets, const conformance::Conf
   data.quick = quick;
   data.environment = environment();
   data.environment.push_back(sandbox_of_workers());
-  data.environment.emplace_back("seed", std::to_string(run.seed));
   for (const Family& f : all_families()) data.families.push_back({f.name, f.why});
   data.families.push_back({kProbeFamily, kProbeWhy});
   for (const Target& t : targets) {

@@ -239,6 +239,8 @@ SpreadResult check_spread(const fs::path& out, const SpreadOptions& o) {
   ReportData data = read_about(out / kAboutFile);
   data.records = read_records(out / "records.jsonl");
   data.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  // Its processes got it by --seed.
+  add_seed(data.environment, o.seed);
   const int devices = device_count();
   data.environment.emplace_back("kernels at a time",
                                 devices > 1 ? fmt::format("{}, on {} GPUs", o.jobs, std::min(o.jobs, devices))

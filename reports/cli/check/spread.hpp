@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "reports/data/report_data.hpp"
+#include "reports/out/run_seed.hpp"
 
 namespace assay {
 
@@ -18,6 +19,7 @@ struct SpreadOptions {
   int jobs = 2;                    // processes at a time
   int device = 0;                  // ordinal of the first GPU
   int threads = 0;                 // of each process; 0: as many as if it had its share of the cores
+  RunSeed seed = {};               // settled: the same for all processes
   bool resume = false;             // kernels that an earlier run has finished are not checked again
 };
 

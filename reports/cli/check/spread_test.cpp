@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several kernels at a time (`check --jobs`): the same records and verdict as one after the other, nothing
 // left behind, and what is finished is kept.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -185,6 +187,24 @@ TEST(LocalRank, IsThatOfTheLauncher) {
     EXPECT_ANY_THROW(local_rank()) << name;
     unsetenv(name);
   }
+}
+
+/// Without --seed one seed is drawn for all processes, and a run that goes on keeps it.
+TEST_F(SpreadCheck, DrawsOneSeedForAllItsProcesses) {
+  const std::vector<std::string> words = {"check",  "safe_block/f32@host", "online_warp/f16@host", "--jobs", "2",
+                                          "--only", "batch",               "--quick",              "--out",  at("out")};
+  const Finished lost = process_test::run_as_typed(words, {instead_of_the_first("exit 3")});
+  EXPECT_EQ(lost.status, kEnvironment) << lost.out << lost.err;
+  std::vector<std::string> again = words;
+  again.push_back("--resume");
+  const Finished o = process_test::run_as_typed(again);
+  ASSERT_EQ(o.status, kPassed) << o.out << o.err;
+  EXPECT_NE(o.err.find("1 of 2 kernels are finished already"), o.err.npos) << o.err;
+  std::set<std::uint64_t> seeds;
+  for (const Record& r : read_records(at("out/records.jsonl"))) seeds.insert(r.seed);
+  ASSERT_EQ(seeds.size(), 1u);
+  EXPECT_NE(*seeds.begin(), 1u);
+  EXPECT_NE(o.out.find(fmt::format("\nseed {}, drawn for this run: ", *seeds.begin())), o.out.npos) << o.out;
 }
 
 }  // namespace

@@ -23,6 +23,7 @@
 #include "reports/cli/fuzz/fuzz_target.hpp"
 #include "reports/cli/fuzz/fuzz_verdict.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/seed_option.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
@@ -62,11 +63,13 @@ int run_on_devices(const FuzzOptions& o, VerdictOutput& answer) {
   } catch (const MissingParts& missing) {
     say("{}", missing.text);
   }
-  fmt::print("{}\n", verdict.words());
-  return answer.give(verdict.document(), o.out, files);
+  VerdictDocument document = verdict.document();
+  add_seed(document.environment, o.seed);
+  fmt::print("{}\n{}", verdict.words(), seed_line(document.environment));
+  return answer.give(std::move(document), o.out, files);
 }
 
-int run_fuzz_command(const FuzzOptions& o) {
+int run_fuzz_command(FuzzOptions& o) {
   VerdictOutput answer(o.answer);
   if (!o.merge.empty()) return merge_campaigns(o, answer);
   if (o.candidates.empty())
@@ -80,6 +83,7 @@ int run_fuzz_command(const FuzzOptions& o) {
   std::optional<Op> op;
   if (!o.op.empty() && !(op = parse_op(o.op))) throw InputError("--op " + o.op + ": unknown");
   const fuzz::Shard shard = part_of_run(o.shard);
+  require_common_seed(o.seed, shard.count);
   std::vector<Target> all;
   for (const std::string& word : o.candidates)
     for (Target& found : candidates_named(word, o.how, true)) all.push_back(std::move(found));
@@ -93,10 +97,13 @@ int run_fuzz_command(const FuzzOptions& o) {
     prepare_folder(o.corpus);
   }
   if (o.jobs > 1 && shard.count == 1 && device_count() > 0 &&
-      std::any_of(all.begin(), all.end(), [](const Target& c) { return on_device(c.variant); }))
+      std::any_of(all.begin(), all.end(), [](const Target& c) { return on_device(c.variant); })) {
+    settle(o.seed, o.out, o.resume);
     return run_on_devices(o, answer);
+  }
 
   const OutFolder out(shard_folder(o.out, shard));
+  settle(o.seed, out.path(), o.resume);
   Journal journal(out, o.resume);
   const InterruptNote note(journal.path(), journal.finished());
   std::string records;
@@ -126,17 +133,20 @@ int run_fuzz_command(const FuzzOptions& o) {
     verdict.take(v.key(), outcome);
   }
   const int status = verdict.status();
+  std::vector<std::pair<std::string, std::string>> where = environment();
+  add_seed(where, o.seed);
   // Also without a finding, so that none of an older search is left.
-  Files files = {{out / "records.jsonl", with_run(records, environment())}};
+  Files files = {{out / "records.jsonl", with_run(records, where)}};
   add_shard_file(files, out.path(),
                  shard_end(shard, std::count(records.begin(), records.end(), '\n'), status));
   write_files(files);
   journal.finish();
-  fmt::print("{}\n", verdict.words(shard.words()));
+  fmt::print("{}\n{}", verdict.words(shard.words()), seed_line(where));
   if (const std::string why = why_not_sandboxed(); status == kPassed && !why.empty() && !o.how.in_process)
     fmt::print("  not sandboxed: {}\n", why);
   VerdictDocument document = verdict.document();
   document.part = shard.words();
+  document.environment = where;
   return answer.give(std::move(document), out.path(), {"records.jsonl"});
 }
 
@@ -162,7 +172,7 @@ std::vector<std::string> device_words(const FuzzOptions& o, int index, int devic
   add("--corpus", o.corpus);
   add("--out", o.out);
   add("--timeout", fmt::format("{}", o.how.timeout_seconds));
-  add("--seed", std::to_string(o.seed));
+  add("--seed", std::to_string(o.seed.value));
   if (o.evaluations > 0) add("--evaluations", std::to_string(o.evaluations));
   for (std::int64_t V : o.sizes) add("--V", std::to_string(V));
   add("--shard", fmt::format("{}/{}", index, o.jobs));
@@ -187,7 +197,7 @@ void add_fuzz_command(CLI::App& app, int& status) {
             "genomes to try for each candidate, however long it takes; the same seed gives the same ones "
             "(best a multiple of 32)",
             {.least = 1});
-  add_seed(*c, o->seed, "seed of the search");
+  add_run_seed(*c, o->seed, "seed of the search");
   add_whole(*c, "--V", o->sizes, "row lengths to try (any up to 139264, most of them short)");
   c->add_option("--op", o->op, "another op of the candidates: normalizer (each one's own)");
   c->add_option("--corpus", o->corpus, "folder for what was learned: a later run continues from it");

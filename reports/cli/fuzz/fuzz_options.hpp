@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/out/run_seed.hpp"
 #include "reports/targets/candidates.hpp"
 #include "reports/terminal/answer.hpp"
 
@@ -18,7 +19,7 @@ struct FuzzOptions {
   std::vector<std::string> merge;
   std::string time, op, shard, corpus, out = "out/fuzz";
   std::int64_t evaluations = 0;
-  std::uint64_t seed = 1;
+  RunSeed seed;
   int jobs = 0, device = 0;
   bool resume = false;
   CandidateOptions how;

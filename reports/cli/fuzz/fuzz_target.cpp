@@ -136,7 +136,7 @@ FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const
   c.search.on_device = &v;
   c.search.evaluations = o.evaluations;
   c.search.seconds = !o.time.empty() ? seconds_of(o.time) : o.evaluations > 0 ? 0 : 30;
-  c.search.seed = o.seed;
+  c.search.seed = o.seed.value;
   c.search.domain = fuzz::domain_of(v, op);
   if (!o.sizes.empty()) {
     c.search.domain.sizes = o.sizes;
@@ -148,7 +148,7 @@ FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const
   c.shard = shard;
   c.corpus = o.corpus;
   c.name = candidate.unique_name();
-  c.found = fmt::format("assay fuzz {} --seed {}", candidate.words, o.seed);
+  c.found = fmt::format("assay fuzz {} --seed {}", candidate.words, o.seed.value);
   for (std::int64_t V : o.sizes) c.found += fmt::format(" --V {}", V);
   CampaignProgress progress(v.key());
   c.search.progress = [&progress](const fuzz::SearchResult& r) { progress(r); };

@@ -153,7 +153,7 @@ TEST(FuzzOptions, AProcessOfAGpuIsAskedForTheSameSearch) {
   o.candidates = {"my kernel.cu"};
   o.sizes = {1000, 33};
   o.time = "90s", o.corpus = "c", o.out = "o", o.op = "normalizer";
-  o.evaluations = 64, o.seed = 7, o.jobs = 3, o.device = 1;
+  o.evaluations = 64, o.seed.value = 7, o.jobs = 3, o.device = 1;
   o.how.timeout_seconds = 2.5, o.how.in_process = true;
   o.how.source.entry = "void f(const T* in, T* out, int rows, int V)";
   o.how.source.args = {"a=V", "b=256"};

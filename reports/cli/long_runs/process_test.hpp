@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "reference/test_folder.hpp"
+#include "reports/cli/command_test.hpp"
 #include "reports/data/files.hpp"
 
 namespace assay::process_test {
@@ -79,8 +80,8 @@ inline Finished wait_for(pid_t pid) {
   return e;
 }
 
-/// Runs `assay` with these words to its end.
-inline Finished run(std::vector<std::string> words, const std::vector<std::string>& settings = {}) {
+/// Runs `assay` with exactly these words to its end.
+inline Finished run_as_typed(std::vector<std::string> words, const std::vector<std::string>& settings = {}) {
   const TestFolder folder;
   words.insert(words.begin(), ASSAY_COMMAND);
   const std::string out = (folder.path() / "out").string(), err = (folder.path() / "err").string();
@@ -88,6 +89,11 @@ inline Finished run(std::vector<std::string> words, const std::vector<std::strin
   e.out = read_file(out);
   e.err = read_file(err);
   return e;
+}
+
+/// The same, with --seed 1 where the command would draw a seed.
+inline Finished run(const std::vector<std::string>& words, const std::vector<std::string>& settings = {}) {
+  return run_as_typed(command_test::with_seed(words), settings);
 }
 
 }  // namespace assay::process_test

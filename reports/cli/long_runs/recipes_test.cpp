@@ -79,6 +79,8 @@ const std::vector<std::string> kChecked = {"check",
                                            "257",
                                            "--quick",
                                            "--threads",
+                                           "1",
+                                           "--seed",
                                            "1"};
 std::vector<std::string> operator+(std::vector<std::string> a, const std::vector<std::string>& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -134,8 +136,9 @@ TEST_F(Recipes, ASlurmArray) {
   EXPECT_EQ(process_test::run(kChecked + std::vector<std::string>{"--out", at("whole")}).status, kFailed);
   EXPECT_EQ(records("out"), records("whole"));
   // A task that could not do its part is a failed task.
-  const Finished bad = run({"sh", recipe("slurm.sbatch"), at("out"), "check", "no_such/f32@host"},
-                           {"ASSAY=" ASSAY_COMMAND, "SLURM_ARRAY_TASK_COUNT=1", "SLURM_ARRAY_TASK_ID=0"});
+  const Finished bad =
+      run({"sh", recipe("slurm.sbatch"), at("out"), "check", "no_such/f32@host", "--seed", "1"},
+          {"ASSAY=" ASSAY_COMMAND, "SLURM_ARRAY_TASK_COUNT=1", "SLURM_ARRAY_TASK_ID=0"});
   EXPECT_EQ(bad.status, kBadCall);
 }
 
@@ -161,14 +164,14 @@ TEST_F(Recipes, OnlyAStepOfSlurmIsDivided) {
 
 TEST_F(Recipes, ATaskWithLimitsThatNobodyDeclaredHasDoneItsPart) {
   std::ofstream(at("by_four.cpp")) << process_test::kByFour;
-  const std::vector<std::string> check = {"check",   at("by_four.cpp"), "--entry",
-                                          "by_four", "--host",          "--quick"};
+  const std::vector<std::string> check = {"check",  at("by_four.cpp"), "--entry", "by_four",
+                                          "--host", "--quick",         "--seed",  "1"};
   const Finished task = run(std::vector<std::string>{"sh", recipe("slurm.sbatch"), at("slurm")} + check,
                             {"ASSAY=" ASSAY_COMMAND, "SLURM_ARRAY_TASK_COUNT=4", "SLURM_ARRAY_TASK_ID=0",
                              "SLURM_PROCID=0", "SLURM_NTASKS=1"});
   EXPECT_EQ(task.status, 0) << task.err;
   // The report of the pod is this check.
-  wrapper("shift 3; set -- check '" + at("by_four.cpp") + "' --entry by_four --host --quick \"$@\"");
+  wrapper("shift 3; set -- check '" + at("by_four.cpp") + "' --entry by_four --host --quick --seed 1 \"$@\"");
   const Finished pod = run({"sh", "-c", pod_script()}, {"PATH=" + at("bin") + ":" + std::getenv("PATH"),
                                                         "OUT=" + at("pods"), "JOB_COMPLETION_INDEX=0"});
   EXPECT_EQ(pod.status, 0) << pod.err;
