@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/isolation/costly.hpp"
+#include "kernels/isolation/loaded/loaded_files.hpp"
 #include "kernels/isolation/parts.hpp"
 #include "kernels/isolation/siblings.hpp"
 #include "kernels/isolation/supervisor.hpp"
@@ -22,7 +23,8 @@ class WorkerLauncher : public Launcher,
                        public PartLauncher,
                        public SiblingLauncher,
                        public CostlyLauncher,
-                       public TimedLauncher {
+                       public TimedLauncher,
+                       public LoadingLauncher {
  public:
   /// `own_stream`: the entry works on the stream that it is given. `family`: all kernels of the worker.
   WorkerLauncher(std::shared_ptr<Supervisor> supervisor, std::uint32_t entry, bool on_device, bool own_stream,
@@ -84,6 +86,7 @@ class WorkerLauncher : public Launcher,
     return supervisor_->time(entry_, problem, sets, launches);
   }
   void forget_sets() override { supervisor_->forget_sets(); }
+  std::vector<LoadedFile> loaded_files() const override { return supervisor_->loaded_files(); }
 
  private:
   std::shared_ptr<Supervisor> supervisor_;

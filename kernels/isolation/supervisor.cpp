@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "kernels/device.hpp"
+#include "kernels/isolation/loaded/loaded_files.hpp"
 #include "kernels/isolation/process/sandboxed.hpp"
 #include "kernels/isolation/shared/memory_limit.hpp"
 #include "kernels/isolation/shared/runtime_name.hpp"
@@ -91,6 +92,8 @@ void Supervisor::start_once() {
     const Greeting* hello = as<Greeting>(answer_, length, 0);
     if (!hello || hello->largest != sizeof(Anything)) throw Failure{"it is no worker of this build"};
     base = hello->base;
+    if (subject_.plugin) LoadedFiles::of(subject_.name).begin(process_->pid(), !subject_.command.words.empty());
+    looked_at_ = subject_.plugin;
     if (base == 0) throw Failure{"it found no addresses for shared memory"};
   } catch (const Failure& f) {
     drop_worker();
@@ -217,7 +220,21 @@ void Supervisor::restart() {
   drop_worker();
 }
 
+std::vector<LoadedFile> Supervisor::loaded_files() const {
+  return subject_.plugin ? LoadedFiles::of(subject_.name).all() : std::vector<LoadedFile>();
+}
+
+void Supervisor::look_at_files() {
+  if (looked_at_ && std::has_single_bit(++launches_)) LoadedFiles::of(subject_.name).look(process_->pid());
+}
+
+void Supervisor::look_last() {
+  if (std::exchange(looked_at_, false)) LoadedFiles::of(subject_.name).end(process_->pid());
+  launches_ = 0;
+}
+
 void Supervisor::drop_worker() {
+  look_last();
   process_.reset();
   device_.forget_worker();
   remembers_ = false;
@@ -298,6 +315,7 @@ void Supervisor::lose(Process::Heard heard) {
            FaultKind::time};
       break;
     case Process::Heard::gone:
+      look_last();  // its number may be another process's afterwards
       f.text = process_->death();
       f.kind = process_->death_kind();
       if (process_->signal()) f.text += where(*process_->signal());

@@ -14,6 +14,7 @@
 #include "kernels/candidate.hpp"
 #include "kernels/isolation/device_side.hpp"
 #include "kernels/isolation/isolated.hpp"
+#include "kernels/isolation/loaded/loaded_files.hpp"
 #include "kernels/isolation/parts.hpp"
 #include "kernels/isolation/process/process.hpp"
 #include "kernels/isolation/process/warm_process.hpp"
@@ -45,6 +46,7 @@ class Supervisor {
   /// Throws InputError if there is no worker; EnvironmentError if nothing holds a kernel that is not this
   /// project's own, and a sandbox is wanted.
   Supervisor(Subject subject, const IsolationOptions& options);
+  ~Supervisor() { drop_worker(); }
 
   /// Starts the worker and returns the number of its entries. Throws InputError if the subject cannot be
   /// loaded.
@@ -73,6 +75,8 @@ class Supervisor {
   Disturbance disturbance();
   void be_patient(double times);
   int most_workers() const { return subject_.most_workers; }
+  /// What all workers of this kernel have mapped, also those of other supervisors.
+  std::vector<LoadedFile> loaded_files() const;
   /// What keeps the workers from the rest of the machine.
   Guard guard() const { return guard_; }
 
@@ -96,6 +100,9 @@ class Supervisor {
   std::string much_memory() const;
   [[noreturn]] void lose(Process::Heard heard);
   void drop_worker();
+  /// Which files its worker has mapped (LoadedFiles): after launches 1, 2, 4, 8 and so on, and before its end.
+  void look_at_files();
+  void look_last();
   double patience() const;        // seconds that one answer may take
   double first_patience() const;  // the same where the worker may have to compile
   double on_the_wall() const;     // further seconds, by the wall clock
@@ -146,6 +153,8 @@ class Supervisor {
   Anything answer_;
   Placement placements_[kSlots][kBuffers];
   std::uint64_t with_bystanders_ = 0;  // launches that left something running
+  std::uint64_t launches_ = 0;         // of this worker
+  bool looked_at_ = false;             // LoadedFiles knows this worker
   bool remembers_ = false;
   std::vector<std::byte> remembered_[kSlots][kBuffers];
   std::map<std::array<std::int64_t, 10>, std::uint64_t> workspaces_;

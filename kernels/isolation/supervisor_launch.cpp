@@ -81,6 +81,7 @@ Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& 
           allowed_ = std::max(allowed_, first_patience());
         again = on_device ? launch_on_device(request, variant, images, options, last, outcomes)
                           : launch_on_host(request, variant, images, options.page_end, last, outcomes);
+        look_at_files();
       } catch (const Failure& f) {
         all(f.outcome());
       } catch (const InputError& e) {

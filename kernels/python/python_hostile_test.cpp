@@ -3,9 +3,12 @@
 // named. The named one returns 1/V, so a launch whose row is right has been deceived.
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "kernels/isolation/isolation_test.hpp"
 #include "kernels/python/python_test.hpp"
 #include "reference/error.hpp"
+#include "reference/test_folder.hpp"
 
 namespace assay {
 namespace {
@@ -77,6 +80,29 @@ TEST(PythonHostile, TheCallableStaysTheNamedOne) {
   const Variant v = load_python(hostile("every_look.py")).at(0);
   isolation::Trial t(3, 33);
   EXPECT_EQ(t.run(v).fault, "softmax is another object than the one that was named");
+}
+
+TEST(PythonHostile, EveryWorkerExecutesTheBytesThatWereRead) {
+  ASSAY_NEEDS_PYTHON("ctypes");
+  const TestFolder folder;
+  PythonCallable c = callable("target.py", "f");
+  c.place = folder.path() / "target.py";
+  const auto write = [&](const std::string& number) {
+    std::ofstream(c.place) << "import inspect\nASSAY_TENSORS = 'dlpack'\ndef f(x, out):\n"
+                           << "    raise ValueError(" << number << ", inspect.getsource(f).count('(" << number
+                           << "'))\n";
+  };
+  const auto said = [](const Variant& v) {
+    isolation::Trial t(3, 9);
+    return t.run(v).fault;
+  };
+  write("1");
+  const Variant v = load_python(c).at(0);
+  EXPECT_EQ(said(v), "threw an exception: ValueError: (1, 2)");
+  write("2");
+  v.launcher->restart();
+  EXPECT_EQ(said(v), "threw an exception: ValueError: (1, 2)");
+  EXPECT_EQ(said(load_python(c).at(0)), "threw an exception: ValueError: (2, 2)");
 }
 
 }  // namespace

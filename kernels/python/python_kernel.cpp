@@ -23,6 +23,7 @@
 #include "kernels/python/embedded_worker.hpp"
 #include "kernels/python/worker/words.hpp"
 #include "reference/environment_error.hpp"
+#include "reference/hash/sha256.hpp"
 
 namespace assay {
 namespace {
@@ -102,6 +103,15 @@ std::string source_of(const std::string& path) {
   return text.str();
 }
 
+struct Executed {
+  std::mutex mutex;
+  std::map<std::string, std::string> sha256;  // of paths
+};
+Executed& executed() {
+  static Executed one;
+  return one;
+}
+
 std::string types_of(const PythonCallable& c) {
   std::string all;
   for (const auto& [in, out] : c.types) {
@@ -149,7 +159,11 @@ std::vector<Variant> load_python(const PythonCallable& c, const IsolationOptions
   python::Words words{
       c.is_file,  place, "", c.function, c.name, name(c.op), types_of(c), where, names_without_types(),
       c.arguments};
-  if (c.is_file) words.source = source_of(place);
+  if (c.is_file) {
+    words.source = source_of(place);
+    const std::lock_guard<std::mutex> lock(executed().mutex);
+    executed().sha256[place] = sha256_of(words.source);
+  }
   subject.command = {{interpreter, "-u", "-c", start(false)}, worker_library(words)};
   subject.first_times = kFirstTimes;
   subject.most_workers = kMostOnDevice;
@@ -172,6 +186,12 @@ std::vector<Variant> load_python(const PythonCallable& c, const IsolationOptions
     each = "; each worker imports it: " + because;
   for (Variant& v : all) v.file = c.shown + " (" + supervisor->made_of() + "; " + interpreter + each + ")";
   return all;
+}
+
+std::string executed_sha256(const std::string& path) {
+  const std::lock_guard<std::mutex> lock(executed().mutex);
+  const auto at = executed().sha256.find(fs::absolute(path).lexically_normal().string());
+  return at == executed().sha256.end() ? std::string() : at->second;
 }
 
 }  // namespace assay

@@ -28,4 +28,7 @@ struct PythonCallable {
 /// for a wrong path or name, or EnvironmentError if this machine lacks the interpreter or a module.
 std::vector<Variant> load_python(const PythonCallable& callable, const IsolationOptions& options = {});
 
+/// Of the bytes that the workers of this file execute. Empty if no callable of it was loaded here.
+std::string executed_sha256(const std::string& path);
+
 }  // namespace assay

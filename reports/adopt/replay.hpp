@@ -12,6 +12,10 @@
 
 namespace assay {
 
+/// A file that the kernel loaded while it was judged (reports/cli/adopt/loaded.hpp). What is named and compiled is compared
+/// by differing_file.
+bool is_loaded(const CertifiedFile& file);
+
 /// Which file is another one: "binary libmine.so: its SHA-256 is 12ab..., and was 34cd...". Empty: none is.
 /// `now`: the same files as they are now. `rebuilt`: a binary may be another build of the same source. A file
 /// that is there now must have a hash in the certificate.

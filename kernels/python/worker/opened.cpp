@@ -2,39 +2,75 @@
 #include "kernels/python/worker/opened.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <set>
+#include <string>
 
 #include "kernels/python/worker/api.hpp"
 
 namespace assay::python {
 namespace {
 
-constexpr std::size_t kMost = 20000;  // files
+constexpr std::size_t kMost = 4096;  // files
 
 struct Opened {
   std::mutex mutex;
   std::set<std::string> seen;
-  std::vector<std::string> order;
+  std::string own;  // the folder of the interpreter's own modules
 };
 Opened& opened() {
   static Opened all;
   return all;
 }
 
+bool in_any(const std::string& path, std::initializer_list<const char*> folders) {
+  return std::any_of(folders.begin(), folders.end(),
+                     [&](const char* one) { return path.rfind(one, 0) == 0; });
+}
+
+/// The source that a cached module was made from, if it is there.
+std::string source_of(const std::string& path) {
+  constexpr const char* kCache = "/__pycache__/";
+  const std::size_t at = path.rfind(kCache);
+  if (at == path.npos) return path;
+  const std::size_t name = at + std::strlen(kCache);
+  const std::string source = path.substr(0, at + 1) + path.substr(name, path.find('.', name) - name) + ".py";
+  return access(source.c_str(), R_OK) == 0 ? source : path;
+}
+
+/// Of a package that is installed one file is enough: it stands for the package.
+std::string key_of(const std::string& path) {
+  for (const char* const folder : {"/site-packages/", "/dist-packages/"})
+    if (const std::size_t at = path.find(folder); at != path.npos)
+      return path.substr(0, path.find('/', at + std::strlen(folder)));
+  return path;
+}
+
+/// Maps one page of it, for as long as the process lives.
 void keep(std::string path) {
-  if (path.empty() || path.find('\n') != path.npos) return;
+  if (path.empty()) return;
   if (path[0] != '/') {
     char here[4096];
     if (!getcwd(here, sizeof here)) return;
     path = std::string(here) + "/" + path;
   }
+  if (in_any(path, {"/proc/", "/sys/", "/dev/", "/etc/"})) return;
   Opened& all = opened();
   const std::lock_guard<std::mutex> lock(all.mutex);
-  if (all.order.size() < kMost && all.seen.insert(path).second) all.order.push_back(std::move(path));
+  const std::string key = key_of(path);
+  if (key == path && !all.own.empty() && path.rfind(all.own, 0) == 0) return;
+  if (all.seen.size() >= kMost || !all.seen.insert(key).second) return;
+  struct stat s {};
+  const int file = open(source_of(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file >= 0 && fstat(file, &s) == 0 && S_ISREG(s.st_mode) && s.st_size > 0)
+    (void)mmap(nullptr, 1, PROT_READ, MAP_PRIVATE, file, 0);
+  if (file >= 0) close(file);
 }
 
 /// The event "open" has the path, the mode and the flags. A path may also be a number: that file is open
@@ -58,12 +94,10 @@ int hear(const char* event, Object* arguments, void*) {
 }  // namespace
 
 void watch_opened() {
+  const Ref module(py.PyImport_ImportModule("os"));
+  const std::string file = string_of(attribute(module.get(), "__file__").get());
+  opened().own = file.substr(0, file.rfind('/') + 1);
   if (py.PySys_AddAuditHook(hear, nullptr) != 0) py.PyErr_Clear();
-}
-
-std::vector<std::string> opened_files() {
-  const std::lock_guard<std::mutex> lock(opened().mutex);
-  return opened().order;
 }
 
 }  // namespace assay::python

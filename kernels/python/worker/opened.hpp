@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files the interpreter has opened to read. Python can not remove or see what writes this down.
+// Files that the interpreter opens to read: modules, data. Each is mapped as well, so that the supervisor
+// sees it in /proc/PID/maps (kernels/isolation/loaded/): it asks the operating system, not the worker. Python
+// code can not end this.
 #pragma once
-
-#include <string>
-#include <vector>
 
 namespace assay::python {
 
-/// Begins to write them down. Once for a process and its forks.
+/// Begins with it. Once for a process and its forks.
 void watch_opened();
-/// Absolute paths, in the order of their first use.
-std::vector<std::string> opened_files();
 
 }  // namespace assay::python

@@ -16,6 +16,7 @@
 #include "reports/adopt/certificate_page.hpp"
 #include "reports/adopt/conclude.hpp"
 #include "reports/cli/adopt/judged_files.hpp"
+#include "reports/cli/adopt/loaded.hpp"
 #include "reports/cli/adopt/steps.hpp"
 #include "reports/cli/check/groups.hpp"
 #include "reports/cli/check/run_check.hpp"
@@ -173,6 +174,7 @@ int run_adopt_command(AdoptArguments& o) {
     for (const char* step : {"fuzz", "functions", "sweep"})
       c.steps.push_back({.name = step, .words = "the check did not pass", .seed = o.run.seed});
   }
+  certify_loaded(c, targets);
   conclude(c, o.accept_limits);
   const std::string folder = out.path().string();
   write_files({{out / "certificate.json", render_certificate(c)},

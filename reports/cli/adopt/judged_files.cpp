@@ -9,6 +9,7 @@
 
 #include "kernels/adapter/compile/one_file.hpp"
 #include "kernels/isolation/process/process.hpp"
+#include "kernels/python/python_kernel.hpp"
 #include "reference/hash/sha256.hpp"
 #include "reports/targets/python_candidates.hpp"
 #include "reports/targets/source_candidates.hpp"
@@ -87,6 +88,9 @@ std::vector<CertifiedFile> judged_files(const std::string& word, const std::vect
   std::vector<CertifiedFile> files = named_file(word);
   if (targets.empty()) return files;
   const Target& one = targets.front();
+  // As it was executed, whatever the file holds by now.
+  if (const std::string hash = files.empty() ? "" : executed_sha256(files[0].path); !hash.empty())
+    files[0].sha256 = hash;
   if (one.variant.backend != Backend::plugin) {
     files.push_back({"source", one.variant.file});
     const std::string worker = isolation::worker_executable("");  // this program, but for its tests
@@ -107,7 +111,7 @@ std::vector<CertifiedFile> judged_files(const std::string& word, const std::vect
 }
 
 std::vector<std::string> not_hashed(const std::string& word) {
-  if (is_python_callable(word)) return {"the Python interpreter and its modules: they are in no hash"};
+  if (is_python_callable(word)) return {"the Python interpreter and the packages that it has installed: their names and versions are here, and no hash of their code"};
   return {};
 }
 

@@ -20,6 +20,7 @@
 #include "reports/adopt/follows.hpp"
 #include "reports/adopt/replay.hpp"
 #include "reports/cli/adopt/judged_files.hpp"
+#include "reports/cli/adopt/loaded.hpp"
 #include "reports/cli/adopt/new_cases.hpp"
 #include "reports/cli/adopt/where_now.hpp"
 #include "reports/cli/adopt/case_runner.hpp"
@@ -288,6 +289,7 @@ bool compare_kernels(const Certificate& c, const VerifyArguments& o, Verificatio
   for (const CertifiedFile& f : c.files)
     if (!named.empty() && f.role == named[0].role) certified.push_back(f);
   std::string differs = differing_file(certified, named, o.rebuilt);
+  if (differs.empty()) differs = changed_loaded(c);
   std::vector<Target> targets;
   if (differs.empty()) {
     try {
@@ -306,6 +308,7 @@ bool compare_kernels(const Certificate& c, const VerifyArguments& o, Verificatio
     if (differs.empty() && !targets.empty()) {
       const std::unique_ptr<DeviceLock> lock = lock_device(targets);
       replay_cases(c, o, targets, same_binary(c.files, now) && same_cpu(c), v);
+      for (std::string& one : not_certified(c, targets)) v.differences.push_back(std::move(one));
     }
   }
   if (!differs.empty()) v.differences.insert(v.differences.begin(), changed_file(std::move(differs), c));

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which files the workers of a kernel have mapped since they began to load it. The operating system says so,
+// not the worker: /proc/PID/maps. What Python code opens to read is mapped for this purpose
+// (kernels/python/worker/opened.hpp).
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace assay::isolation {
+
+struct LoadedFile {
+  /// "library" (it can be executed), "module" (Python's source), "data", "package" (of Python: its name and
+  /// version), "runtime" (libraries of the system and the interpreter: how many).
+  std::string role;
+  std::string path;    // absolute; of a package its name, version and folder
+  std::string sha256;  // of a package: of its list of files (RECORD); of `runtime`: of names and sizes.
+                       // Empty: not known
+};
+
+class LoadedFiles {
+ public:
+  /// The one of this kernel. It lives as long as the process.
+  static LoadedFiles& of(const std::string& kernel);
+  /// What its workers have mapped until now. Looks at those that are alive.
+  std::vector<LoadedFile> all();
+
+  /// A worker that has not loaded the kernel. `imported`: it may have, because it was forked.
+  void begin(pid_t worker, bool imported);
+  /// Looks at what it has mapped. Files that are new are hashed.
+  void look(pid_t worker);
+  /// The worker is about to be ended.
+  void end(pid_t worker);
+
+ private:
+  explicit LoadedFiles(std::string kernel) : kernel_(std::move(kernel)) {}
+  void look_locked(pid_t worker);
+  void add(pid_t worker, const std::string& range, const std::string& path, bool executable);
+
+  const std::string kernel_;
+  std::mutex mutex_;
+  std::set<std::string> known_;  // paths
+  std::set<pid_t> workers_;
+  std::map<std::string, LoadedFile> files_;
+  std::set<std::string> runtime_, packages_;
+};
+
+/// A Launcher whose workers are asked.
+class LoadingLauncher {
+ public:
+  virtual ~LoadingLauncher() = default;
+  virtual std::vector<LoadedFile> loaded_files() const = 0;
+};
+
+/// For the tests.
+bool is_system_path(std::string_view path);
+/// "numpy" and its folder, or an empty name if the path is in no folder of packages.
+struct PackagePath {
+  std::string name, folder;
+};
+PackagePath package_of(const std::string& path);
+
+}  // namespace assay::isolation
