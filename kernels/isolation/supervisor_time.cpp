@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of a supervisor that the worker times. Only a number comes back; what was computed lies in memory
-// of this process.
+// Launches of a supervisor that the worker times. Only a number comes back, which this process's own clock
+// bounds; what was computed lies in memory of this process.
 #include <fmt/format.h>
 
 #include <chrono>
 #include <cmath>
 
 #include "kernels/device.hpp"
+#include "kernels/isolation/process/worker_clock.hpp"
 #include "kernels/isolation/supervisor_ask.hpp"
 #include "reference/environment_error.hpp"
 #include "reference/error.hpp"
@@ -37,6 +38,8 @@ TimedOutcome Supervisor::time(std::uint32_t entry, const Problem& problem, const
   request.logits = sets.logits, request.values = sets.values;
   request.indices = sets.indices, request.workspace = sets.workspace;
   request.cold_bytes = launches.cold_bytes;
+  request.cold_copies = launches.cold_copies;
+  request.own_stream = launches.own_stream;
   request.problem = problem;
   struct Wall {
     double& of;
@@ -48,10 +51,15 @@ TimedOutcome Supervisor::time(std::uint32_t entry, const Problem& problem, const
       // While launches are timed, this process leaves the device alone, so its share is not measured.
       out = {0, device_.lend(sets.memory, sets.size, sets.generation, request.memory)};
       if (!out.launch.ok()) break;
+      const std::optional<double> worked = WorkerClock::processor_seconds(process_->pid());
       const auto asked = std::chrono::steady_clock::now();
       const Timed& timed = ask<Timed>(request);
       const std::chrono::duration<double, std::micro> waited = std::chrono::steady_clock::now() - asked;
       out.us = timed.us;
+      out.waited_us = waited.count();
+      out.only_last = !subject_.command.words.empty();  // an interpreter, which copies results late
+      if (const auto now = WorkerClock::processor_seconds(process_->pid()); worked && now)
+        out.processor_us = (*now - *worked) * 1e6;
       const bool spoilt = timed.spoilt != 0, no_memory = timed.no_memory != 0;
       if (const std::string fault = timed.fault.plain(); !fault.empty())
         out.launch =

@@ -88,7 +88,7 @@ std::int32_t run(const assay_call* call) {
 /// A callable: its variants have the layout of a plugin, and its faults have its own words.
 class PythonKernels : public PluginLibrary {
  public:
-  bool compiles_late() const override { return true; }
+  bool interpreted() const override { return true; }
   void begin_timed() const override {
     reported([] { imported().kernel->begin_timed(); });
   }

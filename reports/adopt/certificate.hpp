@@ -64,7 +64,9 @@ struct CertifiedSpeed {
   std::string key, verified;  // verified: were the outputs of the timed launches right?
   std::int64_t rows = 0, V = 0;
   int k = 0;
-  std::optional<double> median_us, gb_per_s, share_of_copy;
+  /// share_of_fastest: of the fastest way in which the machine moved as many bytes (share_of_fastest of a
+  /// SweepRecord). Certificates from before it was measured lack it.
+  std::optional<double> median_us, gb_per_s, share_of_copy, share_of_fastest;
 };
 
 enum class StepState { not_run, passed, failed, undecided };

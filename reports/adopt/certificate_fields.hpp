@@ -91,6 +91,7 @@ void each_field(C& c, Visit& visit) {
   visit("median_us", c.median_us);
   visit("gb_per_s", c.gb_per_s);
   visit("share_of_copy", c.share_of_copy);
+  visit.newer("share_of_fastest", c.share_of_fastest);
 }
 
 template <IsA<CertifiedStep> C, class Visit>

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "reference/problem.hpp"
+#include "reports/adopt/conclude.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/html.hpp"
 #include "reports/data/summary.hpp"
@@ -188,9 +189,11 @@ std::string speed_html(const Certificate& c) {
     if (op && keeps_a_set(*op)) return words_of_k(*op, s.k);
     return s.k > 0 ? std::to_string(s.k) : kDash;
   };
+  const std::string impossible = impossible_speed(c);
   for (const CertifiedSpeed& s : c.speed)
     rows.push_back({key_html(s.key), grouped(s.rows), grouped(s.V), k_of(s), escape(s.verified),
-                    figure_html(s.median_us), figure_html(s.gb_per_s), figure_html(s.share_of_copy)});
+                    figure_html(s.median_us), figure_html(s.gb_per_s), figure_html(s.share_of_copy),
+                    figure_html(s.share_of_fastest)});
   return html_table({{"kernel", kKey},
                      {"rows", kNumber},
                      {"V", kNumber},
@@ -198,8 +201,10 @@ std::string speed_html(const Certificate& c) {
                      {"outputs"},
                      {"median, us", kNumber},
                      {"GB/s", kNumber},
-                     {"share of a copy's speed", kNumber}},
-                    rows);
+                     {"share of a copy's speed", kNumber},
+                     {"share of the fastest way to move as many bytes", kNumber}},
+                    rows) +
+         (impossible.empty() ? "" : "<p class=\"bad\">" + escape(impossible) + "</p>\n");
 }
 
 std::string cases_html(const Certificate& c) {

@@ -190,7 +190,8 @@ void compare_sweep(Lines& found, const Certificate& c, const fs::path& file) {
     if (std::ranges::none_of(records, [&](const SweepRecord& r) {
           return r.key == s.key && r.rows == s.rows && r.V == s.V && r.k == s.k && r.verified == s.verified &&
                  same_figure(r.median_us, s.median_us) && same_figure(r.gb_per_s, s.gb_per_s) &&
-                 same_figure(r.share_of_copy, s.share_of_copy);
+                 same_figure(r.share_of_copy, s.share_of_copy) &&
+                 (!s.share_of_fastest || same_figure(share_of_fastest(r), s.share_of_fastest));
         }))
       found.push_back(fmt::format("the speed of {}, {} rows, V = {}: step sweep measured no such time", s.key,
                                   s.rows, s.V));

@@ -18,6 +18,7 @@
 #include "reports/data/key_conformance.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/data/tally.hpp"
+#include "reports/sweep/data/record.hpp"
 
 namespace assay {
 namespace {
@@ -264,6 +265,19 @@ std::vector<std::string> open_after_check(const Certificate& c, const ReportData
 
 std::vector<std::string> open_on_paper(const Certificate& c) { return open_lines(c, {}, facts_of(c)); }
 
+std::string impossible_speed(const Certificate& c) {
+  for (const CertifiedSpeed& s : c.speed) {
+    std::optional<double> share = s.share_of_fastest;
+    const auto k = std::ranges::find(c.kernels, s.key, &CertifiedKernel::key);
+    const auto op = k == c.kernels.end() ? std::nullopt : parse_op(k->op);
+    // A kernel that writes little may be faster than a copy.
+    if (!share && op && !selects(*op) && !one_value(*op)) share = s.share_of_copy;
+    if (const std::string why = beyond_reach(share); !why.empty())
+      return fmt::format("{}, {} rows, V = {}: {}", s.key, grouped(s.rows), grouped(s.V), why);
+  }
+  return {};
+}
+
 std::string failed_checks(const CertifiedKernel& k) {
   std::string words;
   for (const CertifiedCheck& one : k.checks)
@@ -315,6 +329,7 @@ void conclude(Certificate& c, bool accept_limits) {
           words += "; " + (c.kernels.size() > 1 ? k.key + ": " : "") + which;
     return end("FAIL", 1, words);
   }
+  if (const std::string why = impossible_speed(c); !why.empty()) return end("FAIL", 1, "sweep: " + why);
   if (check == c.steps.end() || check->state == StepState::not_run)
     return end("NOT RUN", 3, check == c.steps.end() ? "check: did not run" : "check: " + check->words);
   if (const auto open = find(StepState::undecided); open != c.steps.end())

@@ -31,11 +31,15 @@ std::vector<std::string> open_on_paper(const Certificate& c);
 /// "failed checks: element (12 of 3,000 comparisons), row_sum (...)"; empty if none failed.
 std::string failed_checks(const CertifiedKernel& k);
 
+/// Empty, or a speed of the certificate that no kernel has on the machine on which it was measured.
+std::string impossible_speed(const Certificate& c);
+
 /// The verdict that the counts of a kernel make: "FAIL", "INCONCLUSIVE", "NOT RUN", "JUDGED IN PART", "PASS".
 std::string verdict_of_kernel(const CertifiedKernel& k);
 
 /// Sets verdict, reason, exit status, and adds to `not_proved` each step that did not run. PASS only if the
-/// check passed, at least one case passed, and no other step failed or was left undecided. JUDGED IN PART if
+/// check passed, at least one case passed, no other step failed or was left undecided, and every speed is
+/// possible. JUDGED IN PART if
 /// all that holds, and most cases of a kernel were too coarse to be judged.
 void conclude(Certificate& c, bool accept_limits);
 

@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "reference/error.hpp"
 #include "reports/adopt/certificate_page.hpp"
+#include "reports/adopt/consistent.hpp"
 #include "reports/adopt/replay.hpp"
 
 namespace assay {
@@ -52,6 +54,36 @@ TEST(Certificate, PassesOnlyIfEveryStepThatRanPassed) {
       EXPECT_TRUE(c.reason.starts_with(c.steps[i].name)) << c.reason;
     }
   }
+}
+
+TEST(Certificate, ASpeedThatTheMachineCannotReachIsNoPass) {
+  Certificate c = right_certificate();
+  c.kernels.at(0).op = "softmax";
+  c.speed = {{c.kernels.at(0).key, "pass", 4000, 129024, 0, 4.1, 1e6, 1.019, 1.02}};
+  EXPECT_EQ(impossible_speed(c), "");
+  conclude(c, false);
+  EXPECT_EQ(c.verdict, "PASS");
+  // By what is newer, or by the copy's share alone, as an older certificate has it.
+  for (const auto& [copy, fastest] : {std::pair<double, std::optional<double>>{228, 228.0}, {228, {}}}) {
+    c = right_certificate();
+    c.kernels.at(0).op = "softmax";
+    c.speed = {{c.kernels.at(0).key, "pass", 4000, 129024, 0, 4.1, 1e6, copy, fastest}};
+    conclude(c, true);
+    EXPECT_EQ(c.verdict, "FAIL");
+    EXPECT_EQ(c.exit_status, 1);
+    EXPECT_NE(c.reason.find("4,000 rows, V = 129,024: its speed is 228 times"), std::string::npos)
+        << c.reason;
+    // Whoever writes PASS over it contradicts himself.
+    c.verdict = "PASS", c.exit_status = 0;
+    const std::vector<std::string> found = contradictions(c);
+    EXPECT_TRUE(std::ranges::any_of(
+        found, [](const std::string& s) { return s.find("its speed is 228 times") != s.npos; }));
+  }
+  // A kernel that writes one value a row is faster than a copy of as many bytes.
+  c = right_certificate();
+  c.kernels.at(0).op = "lse";
+  c.speed = {{c.kernels.at(0).key, "pass", 4000, 129024, 0, 4.1, 1e6, 1.3, 0.97}};
+  EXPECT_EQ(impossible_speed(c), "");
 }
 
 TEST(Certificate, AStepThatDidNotRunIsNamedAndIsNoPass) {

@@ -216,6 +216,7 @@ std::vector<std::string> contradictions(const Certificate& c) {
   for (const CertifiedSpeed& s : c.speed)
     if (!keys.contains(s.key)) strangers.insert("a speed is of " + s.key + ", which is none of its kernels");
   found.insert(found.end(), strangers.begin(), strangers.end());
+  if (std::string why = impossible_speed(c); !why.empty()) found.push_back(std::move(why));
   const CertifiedStep* const sweep = find_step(c, "sweep");
   if (!c.speed.empty() && (!sweep || sweep->data.empty()))
     found.emplace_back("it has speeds, and its step sweep measured none");

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "accuracy/case/job.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/python/python_test.hpp"
 #include "reference/test_folder.hpp"
@@ -97,8 +98,15 @@ class SweepWorker : public SweepDevice {
 };
 
 TEST_F(SweepWorker, TimesAKernelOfAFileAsOneOfThisProgram) {
-  for (const SweepRecord& r : times_of({"right", "default_stream"})) {
+  for (const SweepRecord& r : times_of({"right", "declared_default", "default_stream"})) {
+    // One that does not say that it takes no stream is timed only where the default one is drawn.
+    if (r.key.starts_with("default_stream") && r.status == "unsupported") {
+      EXPECT_NE(r.reason.find("was not seen on the stream"), std::string::npos) << r.reason;
+      continue;
+    }
     ASSERT_EQ(r.status, "measured") << r.key << ": " << r.reason;
+    EXPECT_TRUE(r.fastest_us) << r.key;
+    EXPECT_LE(share_of_fastest(r).value_or(9), kMostShare) << r.key;
     EXPECT_EQ(r.backend, "cuda");
     EXPECT_GT(r.median_us.value_or(0), r.empty_us.value_or(1e9) / 2) << r.key;
     EXPECT_TRUE(r.copy_us && r.share_of_copy) << r.key;
@@ -125,6 +133,47 @@ TEST_F(SweepWorker, ACrashOrAHangIsARecordAndTheNextKernelIsTimed) {
   }
   EXPECT_EQ(broken, 16);
   EXPECT_EQ(timed, 4);
+}
+
+TEST_F(SweepWorker, WhoIsRightOnlyWhenNotTimedIsAFailure) {
+  for (const SweepRecord& r : times_of({"skips_done_rows", "hides"})) {
+    if (r.rows == 10 && r.key.starts_with("hides")) continue;  // too short to tell
+    EXPECT_EQ(r.status, "failed") << r.key << " " << r.rows << " " << r.V << ": " << r.reason;
+    EXPECT_EQ(r.verified, "fail") << r.key;
+    EXPECT_FALSE(r.median_us) << r.key;
+  }
+}
+
+// Every set has other logits, and every row of them is found again.
+TEST_F(SweepWorker, TurnedRowsAreJudgedWhereTheyLie) {
+  const Variant v = load_plugin(file() + "#right", {.timeout_seconds = 20}).at(0);
+  SweepInputs inputs("normal_1", 1);
+  for (const auto& [rows, V] :
+       {std::pair<std::int64_t, std::int64_t>{100, 65536}, {33, 1001}, {4000, 1000}, {1, 4096}}) {
+    const auto rig = make_device_rig();
+    const Problem p = problem_of(v, v.op, rows, V, 0, V);
+    rig->prepare(v, p, inputs.tile(p.in, p.V, p.rows));
+    ASSERT_TRUE(rig->renews());
+    rig->poison();
+    rig->run_us(1);
+    ASSERT_TRUE(rig->remember());
+    for (std::uint64_t draw = 0; draw < 12; ++draw) {
+      SCOPED_TRACE(std::to_string(rows) + " x " + std::to_string(V) + ", draw " + std::to_string(draw));
+      rig->use_own_stream(draw % 2 == 0);
+      rig->renew(draw);
+      EXPECT_TRUE(rig->logits_intact());
+      rig->run_us(3);
+      rig->choose(draw);
+      EXPECT_TRUE(rig->logits_intact());
+      EXPECT_TRUE(rig->as_remembered());
+      std::int64_t open_rows = 0;
+      const FastJudgement j = rig->judge(5, open_rows);
+      EXPECT_EQ(j.failed, 0) << j.first_failure;
+      EXPECT_EQ(j.elements, rows * V);
+      ASSERT_TRUE(rig->clocks());
+      EXPECT_GT(rig->clocks()->waited_us, rig->clocks()->said_us);
+    }
+  }
 }
 
 /// Callables of Python, which are launched and timed in a worker, too.

@@ -172,7 +172,7 @@ class Sweep {
       c.verified_reason = "moves bytes, computes nothing";
       c.verified_elements = 0;
       c.max_ulp = c.max_utilisation = std::nullopt;
-      c.ci_low_us = c.ci_high_us = std::nullopt;
+      c.ci_low_us = c.ci_high_us = c.fastest_us = std::nullopt;
       if (!t || (!options_.again && file_.find(identity(c))) || !ceilings_.insert(identity(c)).second) return;
       put_timing(c, *t);
       c.cold = t->cold;

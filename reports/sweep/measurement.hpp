@@ -53,7 +53,8 @@ void put_rates(SweepRecord& r, const Machine& m);
 /// std::runtime_error if they are wrong; then the record keeps no times.
 using Completion = std::function<void(SweepRecord&)>;
 
-/// Throws as the rig does, SweepUnsupported, and std::runtime_error for wrong outputs. Returns null if nothing is left.
+/// Throws as the rig does, SweepUnsupported, and std::runtime_error for wrong outputs and for a time that contradicts the machine.
+/// Returns null if nothing is left.
 Completion measure(SweepRecord& r, const SweepJob& j, Side& side, SweepInputs& inputs, SweepSeconds& seconds);
 
 }  // namespace assay

@@ -15,6 +15,11 @@ bool narrow(const std::vector<double>& times) {
   return interval && interval->second - interval->first <= kTimingRules.narrow * quantile(times, 0.5);
 }
 
+/// Each of them may be null.
+const Timing* faster(const Timing* a, const Timing* b) {
+  return !a || (b && b->median_us() < a->median_us()) ? b : a;
+}
+
 /// Clocks do not resolve less than a nanosecond; further digits would be noise in every file.
 double rounded(double us) { return std::round(us * 1000) / 1000; }
 
@@ -63,6 +68,31 @@ Timing time_runs(const std::function<double(std::int64_t)>& run_us, std::int64_t
   return t;
 }
 
+std::string contradicted_by_clock(Rig& rig, const Timing& t) {
+  const TimingRules& rules = kTimingRules;
+  const double median = t.median_us();
+  std::vector<TwoClocks> ones, batches;
+  if (t.once) {
+    if (const auto last = rig.clocks()) batches.push_back(*last);
+    return contradicted({TwoClocks()}, batches, 1, median);
+  }
+  const std::int64_t launches =
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(rules.clock_us / std::max(median, rules.least_us)),
+                               rules.clock_least_launches, rules.most_launches);
+  std::string why;
+  for (std::int64_t i = 0; i < rules.clock_requests; ++i) {
+    for (const bool batch : {false, true}) {
+      rig.run_us(batch ? launches : 1);
+      const auto heard = rig.clocks();
+      if (!heard) return {};
+      (batch ? batches : ones).push_back(*heard);
+    }
+    why = contradicted(ones, batches, launches, median);
+    if (why.empty()) break;
+  }
+  return why;
+}
+
 void put_timing(SweepRecord& r, const Timing& t) {
   r.times_us = t.times_us;
   r.samples = static_cast<std::int64_t>(t.times_us.size());
@@ -92,13 +122,22 @@ const Timing* Ceilings::copied(CopyBy by, std::int64_t bytes) {
 const Timing* Ceilings::memcpy(std::int64_t bytes) { return copied(CopyBy::memcpy, bytes); }
 const Timing* Ceilings::copy(std::int64_t bytes) {
   const Timing* fastest = nullptr;
-  for (const CopyBy by : kCopies)
-    if (const Timing* t = copied(by, bytes); t && (!fastest || t->median_us() < fastest->median_us()))
-      fastest = t;
+  for (const CopyBy by : kCopies) fastest = faster(fastest, copied(by, bytes));
   return fastest;
 }
 const Timing* Ceilings::read(std::int64_t bytes) {
-  return measured(reads_, bytes, [&](std::size_t n) { return rig_.prepare_read(n); });
+  return measured(reads_, bytes, [&](std::size_t n) { return rig_.prepare_read(n, false); });
+}
+const Timing* Ceilings::fastest(std::int64_t bytes, bool reads) {
+  const Timing* all = faster(copy(bytes), copied(CopyBy::chained, bytes));
+  if (!reads) return all;
+  return faster(faster(all, read(bytes)),
+                measured(chained_reads_, bytes, [&](std::size_t n) { return rig_.prepare_read(n, true); }));
+}
+void Ceilings::forget(std::int64_t bytes) {
+  for (auto& [by, sizes] : copies_) sizes.erase(bytes);
+  reads_.erase(bytes);
+  chained_reads_.erase(bytes);
 }
 
 const Timing* Ceilings::empty() {

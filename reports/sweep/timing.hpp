@@ -26,8 +26,13 @@ struct Timing {
 /// or there are samples enough. Short launches are timed in batches. Sets `once` if the first launch takes
 /// too long.
 Timing time_launches(Rig& rig);
-/// The same for anything that takes some us for so many launches, of which at most `most_launches` are made at a time.
+/// The same for anything that takes some us for so many launches, of which at most `most_launches` are made
+/// at a time.
 Timing time_runs(const std::function<double(std::int64_t)>& run_us, std::int64_t most_launches);
+/// Empty, or why the clock of this process contradicts such a timing of the kernel that the rig holds. It
+/// makes more launches, but for one that took too long or has too much memory. Empty also if there is one
+/// clock.
+std::string contradicted_by_clock(Rig& rig, const Timing& t);
 /// The timing of a single launch.
 Timing timed_once(double us);
 
@@ -43,6 +48,11 @@ class Ceilings {
   const Timing* memcpy(std::int64_t bytes);
   const Timing* read(std::int64_t bytes);
   const Timing* empty();
+  /// The fastest of all ways to move so many bytes, those that let the next launch start early among them.
+  /// `reads`: also the ways to read as many.
+  const Timing* fastest(std::int64_t bytes, bool reads);
+  /// What is asked of this size from now on is measured again.
+  void forget(std::int64_t bytes);
 
  private:
   using BySize = std::map<std::int64_t, std::optional<Timing>>;
@@ -52,7 +62,7 @@ class Ceilings {
 
   Rig& rig_;
   std::map<CopyBy, BySize> copies_;
-  BySize reads_;
+  BySize reads_, chained_reads_;
   std::optional<std::optional<Timing>> empty_;
 };
 

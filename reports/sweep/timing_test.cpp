@@ -21,10 +21,13 @@ class ToldRig final : public Rig {
   const Machine& machine() const override { return machine_; }
   void prepare(const Variant&, const Problem&, const Tensor&) override {}
   bool prepare_copy(std::size_t, CopyBy by) override {
-    if (by == CopyBy::streaming) one /= 2;
+    one = by == CopyBy::streaming ? 5 : by == CopyBy::chained ? 4 : 10;
     return ++copies, room;
   }
-  bool prepare_read(std::size_t) override { return room; }
+  bool prepare_read(std::size_t, bool chained) override {
+    one = chained ? 3 : 6;
+    return room;
+  }
   bool prepare_empty() override { return room; }
   std::string cold() const override { return "told"; }
   std::int64_t most_launches() const override { return most; }
@@ -126,6 +129,23 @@ TEST(SweepTiming, TheCopyIsTheFastestOfFour) {
   ASSERT_TRUE(c.copy(4096) && c.memcpy(4096));
   EXPECT_EQ(c.memcpy(4096)->median_us(), 10);
   EXPECT_EQ(c.copy(4096)->median_us(), 5);
+}
+
+TEST(SweepTiming, TheFastestIsOfAllWaysAndOfReadsOnlyWhereTheyAreAskedFor) {
+  ToldRig rig;
+  Ceilings c(rig);
+  ASSERT_TRUE(c.fastest(4096, false) && c.fastest(4096, true));
+  EXPECT_EQ(c.copy(4096)->median_us(), 5);
+  EXPECT_EQ(c.fastest(4096, false)->median_us(), 4);
+  EXPECT_EQ(c.fastest(4096, true)->median_us(), 3);
+  const std::int64_t before = rig.copies;
+  c.fastest(4096, true);
+  EXPECT_EQ(rig.copies, before) << "once";
+  c.forget(4096);
+  c.fastest(4096, false);
+  EXPECT_EQ(rig.copies, before + 5) << "again";
+  rig.room = false;
+  EXPECT_EQ(c.fastest(1 << 20, true), nullptr);
 }
 
 TEST(SweepTiming, MeasuresACeilingOnce) {

@@ -172,6 +172,7 @@ std::string share_cell(double share, std::string_view note, double good, std::st
 static std::string reservations(const SweepRecord& r) {
   std::string out = r.status == "once" ? "; one sample" : "";
   if (r.verified != "pass") out += r.verified == "fail" ? "; WRONG" : "; not judged";
+  if (!beyond_reach(r).empty()) out += "; FASTER THAN THIS MACHINE CAN BE";
   return out;
 }
 

@@ -13,13 +13,6 @@
 namespace assay::isolation {
 namespace {
 
-std::optional<double> processor_seconds(pid_t pid) {
-  clockid_t clock;
-  timespec t;
-  if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0) return {};
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
-
 /// The state letter behind the name in a thread's stat file. R: runs or wants to run. S: sleeps. D: waits for
 /// memory or a disk. T and t: stopped.
 char state_of(const std::string& thread) {
@@ -57,6 +50,13 @@ Threads threads_of(pid_t pid) {
 }
 
 }  // namespace
+
+std::optional<double> WorkerClock::processor_seconds(pid_t pid) {
+  clockid_t clock;
+  timespec t;
+  if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0) return {};
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
 
 WorkerClock::WorkerClock(pid_t pid) : pid_(pid), cpu_(processor_seconds(pid).value_or(0)) {}
 

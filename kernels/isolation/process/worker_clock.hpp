@@ -5,6 +5,8 @@
 
 #include <sys/types.h>
 
+#include <optional>
+
 namespace assay::isolation {
 
 class WorkerClock {
@@ -19,6 +21,9 @@ class WorkerClock {
   /// How it used the `elapsed` seconds since the last call. If the operating system does not tell, all of
   /// them count as used.
   Tick tick(double elapsed);
+
+  /// Processor seconds of all threads of a process until now. Empty if the operating system does not tell.
+  static std::optional<double> processor_seconds(pid_t pid);
 
  private:
   pid_t pid_;

@@ -239,7 +239,9 @@ struct Time {
   std::int64_t first = 0;     // the set of the first launch
   std::int64_t sets = 0;
   std::uint64_t logits = 0, values = 0, indices = 0, workspace = 0;  // bytes of one set
-  std::uint64_t cold_bytes = 0;                                      // read before, not timed
+  std::uint64_t cold_bytes = 0;                                      // moved before, not timed
+  std::int32_t cold_copies = 0;                                      // 1: copied, not read
+  std::int32_t own_stream = 0;                                       // 1: on a stream of the worker's own
   Problem problem;
   DeviceBuffer memory;
 };

@@ -34,16 +34,28 @@ class Stopwatch {
     cudaFree(other_);
   }
 
-  /// `us`: the time of what `enqueue` puts on the stream. Before it, `cold_bytes` of other memory are read,
-  /// so that the caches keep nothing of its buffers. `most_hold`: how long the stream waits for `enqueue`, in
-  /// ns. What takes longer to enqueue is timed with a part of that; so is a launcher that waits for the
-  /// stream.
+  /// Other memory that is moved before what is timed, so that the caches keep nothing of its buffers.
+  struct Cold {
+    std::size_t bytes = 0;
+    /// False: it is read. Replacing clean cache lines costs the next launch nothing. True: half of it is
+    /// copied to the other half. That leaves the caches as launches before it would, which had written
+    /// outputs.
+    bool copies = false;
+  };
+
+  /// `us`: the time of what `enqueue` puts on the stream. `most_hold`: how long the stream waits for
+  /// `enqueue`, in ns. What takes longer to enqueue is timed with a part of that; so is a launcher that waits
+  /// for the stream.
   template <class Enqueue>
-  Failed time(cudaStream_t stream, std::size_t cold_bytes, double& us, Enqueue enqueue,
+  Failed time(cudaStream_t stream, Cold cold, double& us, Enqueue enqueue,
               std::uint64_t most_hold = kMostHold) {
-    if (const Failed f = prepare(cold_bytes)) return f;
-    // By reading, not writing: replacing clean cache lines costs the next launch nothing.
-    if (cold_bytes > 0) enqueue_read(stream, other_, cold_bytes, static_cast<unsigned*>(other_));
+    if (const Failed f = prepare(cold.bytes)) return f;
+    auto* const other = static_cast<std::byte*>(other_);
+    const std::size_t half = cold.bytes / 512 * 256;
+    if (cold.copies)
+      enqueue_copy(stream, other + half, other, half, false);
+    else if (cold.bytes > 0)
+      enqueue_read(stream, other_, cold.bytes, static_cast<unsigned*>(other_));
     // The launches queue up behind this kernel, so that the stream is timed and not the queueing.
     enqueue_hold(stream, flag_, ++ticket_, most_hold);
     if (const cudaError_t e = cudaEventRecord(begin_, stream); e != cudaSuccess)
@@ -70,9 +82,11 @@ class Stopwatch {
       flag_ = static_cast<unsigned*>(flag);
       *flag_ = 0;
     }
+    // While it waits for the end, this thread leaves the processor: its processor time is that of enqueueing.
     for (cudaEvent_t* const event : {&begin_, &end_})
       if (!*event)
-        if (const cudaError_t e = cudaEventCreate(event); e != cudaSuccess) return {"creating an event", e};
+        if (const cudaError_t e = cudaEventCreateWithFlags(event, cudaEventBlockingSync); e != cudaSuccess)
+          return {"creating an event", e};
     if (cold_bytes <= size_) return {};
     cudaFree(other_);
     other_ = nullptr;

@@ -36,7 +36,33 @@ __global__ void __launch_bounds__(kThreads)
   if (all == 0x9e3779b9u) *sink = all;
 }
 
+template <int kBlock, int kEach, bool kStreaming>
+__global__ void __launch_bounds__(kBlock)
+    copy_all(const uint4* __restrict__ from, uint4* __restrict__ to, std::size_t n) {
+  const std::size_t first = std::size_t{blockIdx.x} * (kBlock * kEach) + threadIdx.x;
+  uint4 v[kEach];
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+    const std::size_t at = first + static_cast<std::size_t>(i) * kBlock;
+    if (at < n) v[i] = kStreaming ? __ldcs(from + at) : from[at];
+  }
+#pragma unroll
+  for (int i = 0; i < kEach; ++i) {
+    const std::size_t at = first + static_cast<std::size_t>(i) * kBlock;
+    if (at >= n) continue;
+    if (kStreaming)
+      __stcs(to + at, v[i]);
+    else
+      to[at] = v[i];
+  }
+}
+
 cudaStream_t of(void* stream) { return static_cast<cudaStream_t>(stream); }
+
+unsigned blocks_for(std::size_t n, int a_block) {
+  return static_cast<unsigned>((n + static_cast<std::size_t>(a_block) - 1) /
+                               static_cast<std::size_t>(a_block));
+}
 
 }  // namespace
 
@@ -46,8 +72,19 @@ void enqueue_hold(void* stream, const unsigned* flag, unsigned ticket, std::uint
 
 void enqueue_read(void* stream, const void* from, std::size_t bytes, unsigned* sink) {
   const std::size_t n = (bytes + 15) / 16;
-  read_all<<<static_cast<unsigned>((n + kThreads * kLoads - 1) / (kThreads * kLoads)), kThreads, 0,
-             of(stream)>>>(static_cast<const uint4*>(from), n, sink);
+  read_all<<<blocks_for(n, kThreads * kLoads), kThreads, 0, of(stream)>>>(static_cast<const uint4*>(from), n,
+                                                                          sink);
+}
+
+void enqueue_copy(void* stream, void* to, const void* from, std::size_t bytes, bool streaming) {
+  const std::size_t n = (bytes + 15) / 16;
+  const auto* const in = static_cast<const uint4*>(from);
+  auto* const out = static_cast<uint4*>(to);
+  if (streaming)
+    copy_all<128, 1, true><<<blocks_for(n, 128), 128, 0, of(stream)>>>(in, out, n);
+  else
+    copy_all<kThreads, kLoads, false>
+        <<<blocks_for(n, kThreads * kLoads), kThreads, 0, of(stream)>>>(in, out, n);
 }
 
 }  // namespace assay::isolation

@@ -16,4 +16,8 @@ void enqueue_hold(void* stream, const unsigned* flag, unsigned ticket, std::uint
 /// Reads `bytes` (rounded up to 16) from a 16-byte aligned address. `sink` is almost never written.
 void enqueue_read(void* stream, const void* from, std::size_t bytes, unsigned* sink);
 
+/// Copies `bytes` (rounded up to 16) between 16-byte aligned addresses. `streaming`: one access a thread, not
+/// kept in the caches; otherwise four accesses a thread.
+void enqueue_copy(void* stream, void* to, const void* from, std::size_t bytes, bool streaming);
+
 }  // namespace assay::isolation

@@ -236,9 +236,9 @@ void WorkerDevice::time(const Time& r, int device, Timed& timed, const WorkerKer
     said.kind = FaultKind::other;
   } else {
     const TimedSets sets{s.timed.data, r.memory.size, 0, r.sets, r.logits, r.values, r.indices, r.workspace};
-    // The default stream waits for what a launcher puts on it, and on blocking streams of its own, although
-    // it was given another one. On a non-blocking stream such work would run beside the watch, and look free.
-    const cudaStream_t stream = nullptr;
+    // Of the kinds that a check makes launches on. Work that a launcher puts elsewhere by mistake runs beside
+    // a stream of this process's own, and looks free: the supervisor's clock sees it.
+    const cudaStream_t stream = r.own_stream ? s.streams[0] : nullptr;
     const auto enqueue = [&](std::int64_t from, std::int64_t launches) {
       for (std::int64_t i = 0; i < launches && said.text.empty(); ++i) {
         const TimedSets::At set = sets.at((from + i) % r.sets);
@@ -251,13 +251,9 @@ void WorkerDevice::time(const Time& r, int device, Timed& timed, const WorkerKer
       }
     };
     kernels.begin_timed();
-    if (kernels.compiles_late()) {
-      enqueue(r.first + r.sets - 1, 1);  // not on the set that is timed first: it would be warm
-      cudaDeviceSynchronize();           // an error of this launch is one of the next, too
-    }
     const Stopwatch::Failed failed = s.watch.time(
-        stream, r.cold_bytes, timed.us, [&] { enqueue(r.first, r.launches); },
-        kernels.compiles_late() ? kMostHoldOfPython : Stopwatch::kMostHold);
+        stream, {r.cold_bytes, r.cold_copies != 0}, timed.us, [&] { enqueue(r.first, r.launches); },
+        kernels.interpreted() ? kMostHoldOfPython : Stopwatch::kMostHold);
     if (const Said late = kernels.end_timed(); said.text.empty()) said = late;
     if (failed && said.text.empty()) said = {cuda_fault(failed.call, failed.error), kind_of(failed.error)};
     // What the kernel put on other streams may fail after its own stream is done.

@@ -28,8 +28,8 @@ class WorkerKernels {
   virtual bool take_turns(void (*)(int)) const { return false; }
   /// Called before the launches of a request on host memory.
   virtual void prepare(const Launch&) const {}
-  /// True if the first launch of a problem also compiles, so that none is timed before one has run.
-  virtual bool compiles_late() const { return false; }
+  /// True if an interpreter enqueues the launches, which takes it longer.
+  virtual bool interpreted() const { return false; }
   /// Called around launches that are timed. What they return need not be in its buffers until the second
   /// call, which puts there what the last one returned.
   virtual void begin_timed() const {}

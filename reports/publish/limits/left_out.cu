@@ -107,7 +107,7 @@ void measure(const Pool& pool, const char* type, std::int64_t rows, std::int64_t
       [&](int i) { cudaMemcpyAsync(to(i), from(i), bytes, cudaMemcpyDeviceToDevice, stream); }, guess);
   double copied = std::min({copy(true), copy(false), memcpy_us});
   if (rig::launches_overlap())
-    copied = std::min(copied, median_us([&](int i) { rig::enqueue_overlapping_copy(stream, to(i), from(i), bytes); }, guess));
+    copied = std::min(copied, median_us([&](int i) { rig::enqueue_overlapping_copy(stream, to(i), from(i), bytes, false); }, guess));
   using onepass::With;
   const double whole = time(onepass::Fast(Normalizer{0, 1})),
                no_exp = time(With<onepass::NoExp>(Normalizer{0, 1})),

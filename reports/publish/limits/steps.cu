@@ -103,7 +103,7 @@ void measure(const Pool& pool, const char* type, std::int64_t rows, std::int64_t
   if (rig::launches_overlap())
     copied = std::min(
         copied,
-        median_us([&](int i) { rig::enqueue_overlapping_copy(stream, to(i), from(i), bytes); }, guess));
+        median_us([&](int i) { rig::enqueue_overlapping_copy(stream, to(i), from(i), bytes, false); }, guess));
   const Gpu gpu = gpu_for(boxed_rung<Fast, Cluster, T, 8>);
   const auto time = [&](const char* which, Step step) {
     step.overlaps = gpu.overlaps && step.rung != Rung::grid;

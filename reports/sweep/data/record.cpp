@@ -43,6 +43,7 @@ void each_field(R& r, Visit& visit) {
   visit("copy_us", r.copy_us);
   visit("read_us", r.read_us);
   visit("empty_us", r.empty_us);
+  visit.newer("fastest_us", r.fastest_us);
   visit("share_of_copy", r.share_of_copy);
   visit("share_of_read", r.share_of_read);
   visit("gb_per_s", r.gb_per_s);
@@ -92,6 +93,32 @@ std::string identity(const SweepRecord& r) {
 bool reads_only(const SweepRecord& r) {
   const std::optional<Op> op = parse_op(r.op);
   return r.op == "read" || (op && (selects(*op) || one_value(*op)));
+}
+
+bool writes_less(const SweepRecord& r) {
+  const auto dtype = parse_dtype(r.dtype);
+  return dtype && r.bytes < 2 * r.rows * r.V * static_cast<std::int64_t>(size_of(*dtype));
+}
+
+std::optional<double> share_of_fastest(const SweepRecord& r) {
+  std::optional<double> fastest = r.fastest_us ? r.fastest_us : r.copy_us;
+  if (!r.fastest_us && writes_less(r) && r.read_us && !(fastest && *fastest <= *r.read_us))
+    fastest = r.read_us;
+  if (!fastest || !r.median_us || !(*r.median_us > 0)) return {};
+  return *fastest / *r.median_us;
+}
+
+std::string beyond_reach(const std::optional<double>& share) {
+  if (!share || *share <= kMostShare) return {};
+  return fmt::format(
+      "its speed is {:.4g} times that of the fastest way in which this machine moves as many bytes: more "
+      "than "
+      "{:g} contradicts the machine",
+      *share, kMostShare);
+}
+
+std::string beyond_reach(const SweepRecord& r) {
+  return r.role == "ceiling" ? std::string() : beyond_reach(share_of_fastest(r));
 }
 
 std::string behind_name(std::string_view op, int k) {

@@ -39,13 +39,19 @@ struct SweepRecord {
   /// Measured in the same run: the fastest device copy that moves `bytes` in total, a pass that reads as
   /// many, and an empty launch.
   std::optional<double> copy_us, read_us, empty_us;
+  /// The shortest time in which this machine moved `bytes`, in any way that was tried: copies, and reads too
+  /// where a launch writes fewer bytes than it reads. Launches that overlap as much as they can are among
+  /// them.
+  std::optional<double> fastest_us;
   std::optional<double> share_of_copy, share_of_read;
   std::optional<double> gb_per_s, share_of_datasheet;
   /// The number of accesses per element that would take the same time at the speed of the copy.
   std::optional<double> accesses_at_copy_speed;
   std::string cold;  // a sentence: how the caches were kept cold
 
-  std::string verified = "not_judged";  // pass, fail, not_judged; before and after the timing
+  /// pass, fail, not_judged; before, while and after it was timed. Also fail: the time contradicts the
+  /// machine's own times, or the clock of this process.
+  std::string verified = "not_judged";
   std::string verified_reason;
   std::int64_t verified_elements = 0;
   std::optional<double> max_ulp, max_utilisation;
@@ -66,6 +72,21 @@ std::string identity(const SweepRecord& r);
 
 /// True for log-sum-exp and top-k: they write almost nothing, so their ceiling is a read, not a copy.
 bool reads_only(const SweepRecord& r);
+/// True if a launch writes fewer bytes than it reads.
+bool writes_less(const SweepRecord& r);
+
+/// No kernel is this many times as fast as the fastest way in which the machine moves as many bytes. Of the
+/// 18,811 published times of kernels that write what they read, on an H100 and an H200, the largest share of
+/// a copy is 1.016. The rest is for the noise of two medians.
+inline constexpr double kMostShare = 1.02;
+/// The kernel's speed as a share of that way's. Of a record that lacks its time, of the copy's (where fewer
+/// bytes are written than read, of the faster of copy and read). Empty if nothing was measured.
+std::optional<double> share_of_fastest(const SweepRecord& r);
+/// Empty, or why such a share is none of a kernel: "its speed is 228 times that of the fastest copy ...".
+std::string beyond_reach(const std::optional<double>& share);
+/// The same of a record. A ceiling is beyond nothing.
+std::string beyond_reach(const SweepRecord& r);
+
 /// What stands behind a kernel's name: ", k = 5", ", threshold 0.9"; empty if the op has neither.
 std::string behind_name(std::string_view op, int k);
 

@@ -69,7 +69,10 @@ TEST(SweepRecord, EveryFieldIsNeededAndNamed) {
   for (const auto& [field, value] : good.items()) {
     nlohmann::json j = good;
     j.erase(field);
-    EXPECT_THROW(sweep_record_from_json(j), InputError) << field;
+    if (field == "fastest_us")  // records from before it was measured lack it
+      EXPECT_FALSE(sweep_record_from_json(j).fastest_us);
+    else
+      EXPECT_THROW(sweep_record_from_json(j), InputError) << field;
     if (field == "kind") continue;
     j[field] = nlohmann::json::array({nlohmann::json::object()});
     try {
@@ -89,7 +92,7 @@ TEST(SweepRecord, EveryRealFieldKeepsWhatIsNoNumber) {
   for (const char* x : {"nan", "inf", "-inf"}) {
     for (const char* field :
          {"median_us", "p10_us", "p90_us", "ci_low_us", "ci_high_us", "copy_us", "read_us", "empty_us",
-          "max_ulp", "gb_per_s", "share_of_copy", "share_of_read", "share_of_datasheet",
+          "fastest_us", "max_ulp", "gb_per_s", "share_of_copy", "share_of_read", "share_of_datasheet",
           "accesses_at_copy_speed", "max_utilisation", "sm_clock_mhz", "mem_clock_mhz", "sm_clock_now_mhz"}) {
       ASSERT_TRUE(j.contains(field)) << field;
       j[field] = x;
@@ -99,6 +102,33 @@ TEST(SweepRecord, EveryRealFieldKeepsWhatIsNoNumber) {
   }
   EXPECT_TRUE(std::isinf(*sweep_record_from_json(j).empty_us));
   EXPECT_EQ(to_json(sweep_record_from_json(to_json(SweepRecord{}))), to_json(SweepRecord{}));
+}
+
+TEST(SweepRecord, ASpeedBeyondTheMachineIsFound) {
+  SweepRecord r;
+  r.op = "softmax", r.dtype = "f32", r.rows = 4000, r.V = 129024;
+  r.bytes = 2 * r.rows * r.V * 4;
+  EXPECT_FALSE(writes_less(r));
+  EXPECT_FALSE(share_of_fastest(r)) << "nothing was measured";
+  r.median_us = 10;
+  EXPECT_FALSE(share_of_fastest(r));
+  r.copy_us = 10.2, r.read_us = 8;
+  EXPECT_DOUBLE_EQ(share_of_fastest(r).value_or(0), 1.02);
+  EXPECT_EQ(beyond_reach(r), "");
+  r.copy_us = 10.21;
+  EXPECT_NE(beyond_reach(r).find("its speed is 1.021 times"), std::string::npos);
+  r.fastest_us = 9;
+  EXPECT_DOUBLE_EQ(share_of_fastest(r).value_or(0), 0.9) << "what is newer counts";
+  // Half the bytes are written, or fewer: then a read is a way, too.
+  r.fastest_us.reset(), r.bytes = r.rows * (r.V + 1) * 4;
+  EXPECT_TRUE(writes_less(r));
+  EXPECT_DOUBLE_EQ(share_of_fastest(r).value_or(0), 0.8);
+  r.copy_us.reset();
+  EXPECT_DOUBLE_EQ(share_of_fastest(r).value_or(0), 0.8);
+  r.median_us = 0.1;
+  EXPECT_NE(beyond_reach(r), "");
+  r.role = "ceiling";
+  EXPECT_EQ(beyond_reach(r), "");
 }
 
 TEST(SweepRecord, IdentityTellsConfigurationsApart) {

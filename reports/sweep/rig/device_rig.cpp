@@ -7,12 +7,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <random>
 
 #include "kernels/device.hpp"
 #include "kernels/isolation/shared/stopwatch.hpp"
 #include "reports/build_info.hpp"
 #include "reports/sweep/rig/arena.hpp"
 #include "reports/sweep/rig/clocks.hpp"
+#include "reports/sweep/rig/device_rows.hpp"
 #include "reports/sweep/rig/open_rows.hpp"
 #include "reports/sweep/rig/rig_kernels.hpp"
 #include "reports/sweep/rig/rules.hpp"
@@ -76,6 +78,7 @@ class DeviceRig final : public Rig {
     check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
     flush_bytes_ = kL2Sizes * l2_;
     small_ = std::make_unique<DeviceArray>(256);
+    rows_.begin(stream_);
   }
   ~DeviceRig() override {
     worker_.forget();
@@ -98,10 +101,12 @@ class DeviceRig final : public Rig {
     const Filled wanted{arena_.generation(), problem.in, problem.V, problem.rows, sets_, tile.bytes.data()};
     if (filled_ != wanted) {
       filled_.reset();
-      fill(tile);
+      rows_.fill(sets(), tile);
       filled_ = wanted;
     }
     launched_ = 0;
+    chosen_ = 0;
+    own_stream_ = false;
     buffers_.clear();
     for (std::int64_t i = 0; i < sets_; ++i) {
       const auto n = static_cast<std::size_t>(i), sets = static_cast<std::size_t>(sets_);
@@ -121,26 +126,31 @@ class DeviceRig final : public Rig {
   }
 
   bool prepare_copy(std::size_t bytes, CopyBy by) override {
-    if (by == CopyBy::overlapping && !rig::launches_overlap()) return false;
+    const bool overlaps = by == CopyBy::overlapping || by == CopyBy::chained;
+    if (overlaps && !rig::launches_overlap()) return false;
     const std::size_t half = std::max<std::size_t>(1, bytes / 2), stride = (half + 255) / 256 * 256;
     if (!forget_and_take(2 * stride)) return false;
-    work_ = [this, half, stride, by](std::int64_t set) {
+    work_ = [this, half, stride, by, overlaps](std::int64_t set) {
       std::byte* const pair = base_ + static_cast<std::size_t>(set) * 2 * stride;
       if (by == CopyBy::memcpy)
         check_cuda(cudaMemcpyAsync(pair + stride, pair, half, cudaMemcpyDeviceToDevice, stream_), "copying");
-      else if (by == CopyBy::overlapping)
-        rig::enqueue_overlapping_copy(stream_, pair + stride, pair, half);
+      else if (overlaps)
+        rig::enqueue_overlapping_copy(stream_, pair + stride, pair, half, by == CopyBy::chained);
       else
         rig::enqueue_copy(stream_, pair + stride, pair, half, by == CopyBy::streaming);
     };
     return true;
   }
-  bool prepare_read(std::size_t bytes) override {
+  bool prepare_read(std::size_t bytes, bool chained) override {
+    if (chained && !rig::launches_overlap()) return false;
     const std::size_t stride = (std::max<std::size_t>(1, bytes) + 255) / 256 * 256;
     if (!forget_and_take(stride)) return false;
-    work_ = [this, bytes, stride](std::int64_t set) {
-      rig::enqueue_read(stream_, base_ + static_cast<std::size_t>(set) * stride, bytes,
-                        small_->as<unsigned>());
+    work_ = [this, bytes, stride, chained](std::int64_t set) {
+      const std::byte* const from = base_ + static_cast<std::size_t>(set) * stride;
+      if (chained)
+        rig::enqueue_chained_read(stream_, from, bytes, small_->as<unsigned>());
+      else
+        rig::enqueue_read(stream_, from, bytes, small_->as<unsigned>());
     };
     return true;
   }
@@ -159,18 +169,22 @@ class DeviceRig final : public Rig {
   }
 
   double run_us(std::int64_t launches) override {
-    const std::size_t cold = flushed_ ? flush_bytes_ : 0;
+    chosen_ = 0;
     if (in_worker_) {
       check_cuda(cudaStreamSynchronize(stream_), "before the launches of a worker");
       const std::int64_t first = launched_ % sets_;
       launched_ += launches;
-      return worker_.run_us(*variant_, problem_,
-                            {base_, arena_.size(), arena_.generation(), sets_, room_.logits, room_.probs,
-                             room_.indices, room_.workspace},
-                            {first, launches, cold});
+      // What `renew` wrote is still in the caches. A copy of other memory leaves them as the copy that the
+      // kernel is compared with has them before its launches.
+      last_ = worker_.run(*variant_, problem_,
+                          {base_, arena_.size(), arena_.generation(), sets_, room_.logits, room_.probs,
+                           room_.indices, room_.workspace},
+                          {first, launches, flush_bytes_, !flushed_, own_stream_});
+      choices_ = last_.only_last ? 1 : std::min(launches, sets_);
+      return last_.us;
     }
     double us = 0;
-    const auto failed = watch_.time(stream_, cold, us, [&] { enqueue(launches); });
+    const auto failed = watch_.time(stream_, {flushed_ ? flush_bytes_ : 0}, us, [&] { enqueue(launches); });
     if (failed) check_cuda(failed.error, failed.call);
     return us;
   }
@@ -185,18 +199,34 @@ class DeviceRig final : public Rig {
     check_cuda(cudaStreamSynchronize(stream_), "kernel");
   }
 
-  void poison() override {
-    const std::size_t bytes = static_cast<std::size_t>(sets_) * room_.outputs();
-    // All bits set: NaN in every dtype, and not a valid index.
-    check_cuda(cudaMemsetAsync(base_ + static_cast<std::size_t>(sets_) * room_.logits, 0xff, bytes, stream_),
-               "filling outputs");
-    check_cuda(cudaStreamSynchronize(stream_), "filling outputs");
+  bool renews() const override { return in_worker_; }
+  void renew(std::uint64_t draw) override {
+    if (!in_worker_) return;
+    std::mt19937_64 random(draw);
+    const std::uint64_t first = random(), step = random();
+    const bool turned = rows_.turn(sets(), first, step);
+    const std::uint64_t kind = random() % 4;
+    // Of one row the older results are right, so they do not stay.
+    if (kind > 0 || !turned)
+      rows_.fill_outputs(sets(), kind == 1 ? 0xff : kind == 2 ? 0 : 0x30 + static_cast<int>(random() % 12));
   }
+  void use_own_stream(bool own) override { own_stream_ = own && in_worker_ && variant_->own_stream; }
+  std::optional<TwoClocks> clocks() const override {
+    if (!in_worker_ || !last_.processor_us) return std::nullopt;
+    return TwoClocks{last_.us, last_.waited_us, *last_.processor_us};
+  }
+  void choose(std::uint64_t draw) override {
+    if (in_worker_) chosen_ = static_cast<std::int64_t>(draw % static_cast<std::uint64_t>(choices_));
+  }
+
+  // All bits set: NaN in every dtype, and not a valid index.
+  void poison() override { rows_.fill_outputs(sets(), 0xff); }
 
   void fetch(std::int64_t row, void* values, void* indices) override {
     const Buffers& b = last();
+    const std::int64_t place = rows_.turned(sets(), last_set()).place_of(row);
     const auto copy_row = [&](void* to, const void* base, std::size_t bytes) {
-      const auto* from = static_cast<const std::byte*>(base) + static_cast<std::size_t>(row) * bytes;
+      const auto* from = static_cast<const std::byte*>(base) + static_cast<std::size_t>(place) * bytes;
       check_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "copying a row from the device");
     };
     if (values && b.probs)
@@ -210,7 +240,7 @@ class DeviceRig final : public Rig {
     Outputs o{problem_.in, problem_.out, problem_.rows, problem_.V,
               b.logits,    problem_.V,   b.probs,       problem_.V};
     // A row that repeats another one's logits and has its outputs, bit for bit, has its verdict too.
-    const std::int64_t repeats = rows_repeated();
+    const std::int64_t repeats = rows_.rows_repeated(sets(), last_set());
     o.rows -= repeats;
     const Claim& claim = variant_->claim;
     const std::vector<DeviceRow> rows = look_on_device(claim, variant_->backend, o);
@@ -218,27 +248,12 @@ class DeviceRig final : public Rig {
   }
 
   bool logits_intact() override {
-    const bool same =
-        equal(last().logits, static_cast<std::size_t>(problem_.rows * problem_.V) * size_of(problem_.in),
-              tile_.at_least(0), tile_bytes_);
+    const bool same = rows_.logits_intact(sets(), last_set());
     if (!same) filled_.reset();
     return same;
   }
-
-  bool remember() override {
-    const std::size_t bytes = room_.outputs();
-    std::size_t free = 0, total = 0;
-    check_cuda(cudaMemGetInfo(&free, &total), "asking for free memory");
-    if (bytes > kept_.size() && bytes - kept_.size() > free / 100 * 90) return false;
-    check_cuda(cudaMemcpyAsync(kept_.at_least(std::max<std::size_t>(bytes, 256)), outputs_of_last(), bytes,
-                               cudaMemcpyDeviceToDevice, stream_),
-               "keeping the outputs");
-    return true;
-  }
-  bool as_remembered() override {
-    return room_.outputs() == 0 ||
-           equal(outputs_of_last(), room_.outputs(), kept_.at_least(0), room_.outputs());
-  }
+  bool remember() override { return rows_.remember(sets(), last_set()); }
+  bool as_remembered() override { return rows_.as_remembered(sets(), last_set()); }
 
   bool alive() override {
     cudaGetLastError();
@@ -247,37 +262,10 @@ class DeviceRig final : public Rig {
   }
 
  private:
-  const Buffers& last() const { return buffers_[static_cast<std::size_t>((launched_ + sets_ - 1) % sets_)]; }
-
-  /// Number of rows behind the tile's own rows if each has exactly the outputs of the row that it repeats;
-  /// else 0.
-  std::int64_t rows_repeated() {
-    const std::size_t row = static_cast<std::size_t>(problem_.V) * size_of(problem_.in);
-    const auto own = static_cast<std::int64_t>(row > 0 ? tile_bytes_ / row : 0);
-    const std::int64_t more = problem_.rows - own;
-    if (own <= 0 || more <= 0) return 0;
-    const auto* const outputs = static_cast<const std::byte*>(last().probs);
-    const std::size_t of_tile = static_cast<std::size_t>(own) * row;
-    return equal(outputs + of_tile, static_cast<std::size_t>(more) * row, outputs, of_tile) ? more : 0;
-  }
-
-  /// Values, then indices, with the poison between them: each part is a multiple of 256 bytes.
-  const std::byte* outputs_of_last() const {
-    const std::int64_t set = (launched_ + sets_ - 1) % sets_;
-    return base_ + static_cast<std::size_t>(sets_) * room_.logits +
-           static_cast<std::size_t>(set) * room_.outputs();
-  }
-  /// True if what lies at `x` is the tile, repeated.
-  bool equal(const void* x, std::size_t bytes, const void* tile, std::size_t tile_bytes) {
-    auto* const count = small_->as<unsigned long long>() + 8;
-    check_cuda(cudaMemsetAsync(count, 0, sizeof *count, stream_), "counting");
-    rig::enqueue_count_differences(stream_, x, bytes, tile, tile_bytes, count);
-    check_cuda(cudaGetLastError(), "counting");
-    unsigned long long differ = 0;
-    check_cuda(cudaMemcpyAsync(&differ, count, sizeof differ, cudaMemcpyDeviceToHost, stream_), "counting");
-    check_cuda(cudaStreamSynchronize(stream_), "counting");
-    return differ == 0;
-  }
+  /// The set that is judged.
+  std::int64_t last_set() const { return (launched_ + sets_ * 2 - 1 - chosen_) % sets_; }
+  const Buffers& last() const { return buffers_[static_cast<std::size_t>(last_set())]; }
+  DeviceSets sets() const { return {base_, sets_, room_, problem_}; }
 
   void enqueue(std::int64_t launches) {
     for (std::int64_t i = 0; i < launches; ++i) work_(launched_++ % sets_);
@@ -304,7 +292,7 @@ class DeviceRig final : public Rig {
                           megabytes(all), megabytes(l2_));
     const std::size_t bytes = static_cast<std::size_t>(sets_) * a_set;
     // What was remembered gives way.
-    if (bytes > room_for_sets()) kept_.release();
+    if (bytes > room_for_sets()) rows_.forget();
     const std::size_t room = room_for_sets();
     if (bytes > room)
       throw SweepUnsupported(
@@ -333,32 +321,6 @@ class DeviceRig final : public Rig {
     return true;
   }
 
-  void fill(const Tensor& tile) {
-    const std::size_t all = static_cast<std::size_t>(problem_.rows * problem_.V) * size_of(problem_.in);
-    tile_bytes_ = std::min(tile.bytes.size(), all);
-    std::byte* const source = tile_.at_least(tile_bytes_);
-    // Uses the stream of the copies below. A plain cudaMemcpy from pageable memory returns before the data
-    // has arrived, and this stream does not wait for the default one.
-    check_cuda(cudaMemcpyAsync(source, tile.bytes.data(), tile_bytes_, cudaMemcpyHostToDevice, stream_),
-               "copying logits to the device");
-    for (std::int64_t i = 0; i < sets_; ++i) {
-      std::byte* const to = base_ + static_cast<std::size_t>(i) * room_.logits;
-      // Copies the tile once, then doubles what is there.
-      std::size_t done = tile_bytes_;
-      const auto copy = [&](std::byte* there, const std::byte* from, std::size_t bytes) {
-        check_cuda(cudaMemcpyAsync(there, from, bytes, cudaMemcpyDeviceToDevice, stream_),
-                   "repeating the logits");
-      };
-      copy(to, source, done);
-      while (done < all) {
-        const std::size_t more = std::min(done, all - done);
-        copy(to + done, to, more);
-        done += more;
-      }
-    }
-    check_cuda(cudaStreamSynchronize(stream_), "repeating the logits");
-  }
-
   Machine machine_;
   std::string bus_;
   std::size_t l2_ = 0;
@@ -366,15 +328,19 @@ class DeviceRig final : public Rig {
   isolation::Stopwatch watch_;
   std::size_t flush_bytes_ = 0;
   std::unique_ptr<DeviceArray> small_;
-  Arena arena_, tile_, kept_;
+  Arena arena_;
+  DeviceRows rows_;
   WorkerLaunches worker_;  // before the arena is gone, the worker closes it
-  std::size_t tile_bytes_ = 0;
 
   const Variant* variant_ = nullptr;
   Problem problem_;
   Room room_;
   std::byte* base_ = nullptr;
   std::int64_t sets_ = 0, launched_ = 0;
+  std::int64_t chosen_ = 0,
+               choices_ = 1;  // the judged set was launched so many before the last one; of so many
+  TimedOutcome last_;         // of the worker
+  bool own_stream_ = false;
   std::vector<Buffers> buffers_;
   std::function<void(std::int64_t)> work_;
   bool in_worker_ = false;  // what is launched is a kernel of worker_, not work_

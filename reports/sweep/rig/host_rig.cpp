@@ -8,12 +8,14 @@
 #include <chrono>
 #include <cstring>
 #include <numeric>
+#include <random>
 #include <vector>
 
 #include "kernels/candidate.hpp"
 #include "reports/build_info.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/sweep/rig/rig.hpp"
+#include "reports/sweep/rig/turned.hpp"
 #include "reports/sweep/rig/worker_launches.hpp"
 
 namespace assay {
@@ -48,8 +50,8 @@ class HostRig final : public Rig {
     ++generation_;
     logits_ = buffers_.payload();
     outputs_ = logits_ + room_.logits;
-    for (std::int64_t r = 0; r < problem.rows; ++r)
-      std::memcpy(logits_ + static_cast<std::size_t>(r) * row_bytes(), tile.row(r % tile.rows), row_bytes());
+    turned_ = {problem.rows, std::max<std::int64_t>(1, std::min(tile.rows, problem.rows)), 0};
+    put_logits();
     const auto at = [](std::size_t bytes, std::byte* place) { return bytes > 0 ? place : nullptr; };
     const Buffers b{logits_,
                     at(room_.probs, outputs_),
@@ -70,7 +72,8 @@ class HostRig final : public Rig {
     work_ = [this, half] { std::memcpy(memory_.data() + half, memory_.data(), half); };
     return true;
   }
-  bool prepare_read(std::size_t bytes) override {
+  bool prepare_read(std::size_t bytes, bool chained) override {
+    if (chained) return false;
     in_worker_ = false;
     memory_.assign((bytes + 7) / 8 * 8, std::byte{1});
     work_ = [this] {
@@ -90,11 +93,13 @@ class HostRig final : public Rig {
   }
   std::int64_t most_launches() const override { return 64; }
   double run_us(std::int64_t launches) override {
-    if (in_worker_)
-      return worker_.run_us(*variant_, problem_,
-                            {buffers_.payload(), room_.all(), generation_, 1, room_.logits, room_.probs,
-                             room_.indices, room_.workspace},
-                            {0, launches, 0});
+    if (in_worker_) {
+      last_ = worker_.run(*variant_, problem_,
+                          {buffers_.payload(), room_.all(), generation_, 1, room_.logits, room_.probs,
+                           room_.indices, room_.workspace},
+                          {0, launches});
+      return last_.us;
+    }
     const auto begin = Clock::now();
     run_alone(launches);
     return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
@@ -103,16 +108,35 @@ class HostRig final : public Rig {
     for (std::int64_t i = 0; i < launches; ++i) work_();
   }
 
+  bool renews() const override { return in_worker_; }
+  void renew(std::uint64_t draw) override {
+    if (!in_worker_) return;
+    std::mt19937_64 random(draw);
+    const std::int64_t unit = Turned::unit(turned_.distinct);
+    if (turned_.distinct > 1) {
+      turned_.turn =
+          static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(turned_.distinct / unit)) * unit;
+      put_logits();
+    }
+    const std::uint64_t kind = random() % 4;
+    // Of one row the older results are right.
+    if (kind == 0 && turned_.distinct > 1) return;
+    const int byte = kind == 1 ? 0xff : kind == 2 ? 0 : 0x30 + static_cast<int>(random() % 12);
+    std::memset(outputs_, byte, room_.outputs());
+  }
+  std::optional<TwoClocks> clocks() const override {
+    if (!in_worker_ || !last_.processor_us) return std::nullopt;
+    return TwoClocks{last_.us, last_.waited_us, *last_.processor_us};
+  }
+
   void poison() override { std::memset(outputs_, 0xff, room_.outputs()); }
   void fetch(std::int64_t row, void* values, void* indices) override {
-    const auto copy_row = [row](void* to, const std::byte* from, std::size_t bytes) {
-      if (to) std::memcpy(to, from + static_cast<std::size_t>(row) * bytes, bytes);
+    const std::int64_t place = turned_.place_of(row);
+    const auto copy_row = [place](void* to, const std::byte* from, std::size_t bytes) {
+      if (to) std::memcpy(to, from + static_cast<std::size_t>(place) * bytes, bytes);
     };
-    if (room_.probs > 0)
-      copy_row(values, outputs_, static_cast<std::size_t>(problem_.out_columns()) * size_of(problem_.out));
-    if (room_.indices > 0)
-      copy_row(indices, outputs_ + room_.probs,
-               static_cast<std::size_t>(problem_.k * problem_.index_bytes()));
+    if (room_.probs > 0) copy_row(values, outputs_, value_bytes());
+    if (room_.indices > 0) copy_row(indices, outputs_ + room_.probs, index_bytes());
   }
   FastJudgement judge(double, std::int64_t& open_rows) override {
     open_rows = 0;
@@ -122,7 +146,7 @@ class HostRig final : public Rig {
   }
   bool logits_intact() override {
     for (std::int64_t r = 0; r < problem_.rows; ++r)
-      if (std::memcmp(logits_ + static_cast<std::size_t>(r) * row_bytes(), tile_->row(r % tile_->rows),
+      if (std::memcmp(logits_ + static_cast<std::size_t>(r) * row_bytes(), tile_->row(turned_.held_by(r)),
                       row_bytes()) != 0)
         return false;
     return true;
@@ -130,15 +154,37 @@ class HostRig final : public Rig {
 
   bool remember() override {
     remembered_.assign(outputs_, outputs_ + room_.outputs());
+    remembered_turn_ = turned_.turn;
     return true;
   }
   bool as_remembered() override {
-    return remembered_.size() == room_.outputs() &&
-           std::memcmp(outputs_, remembered_.data(), remembered_.size()) == 0;
+    if (remembered_.size() != room_.outputs()) return false;
+    const std::int64_t distinct = turned_.distinct, turned = turned_.turn - remembered_turn_ + distinct;
+    for (std::int64_t r = 0; r < problem_.rows; ++r) {
+      // Rows that were not turned need not be equal to those that repeat them.
+      const auto now = static_cast<std::size_t>(r),
+                 was = static_cast<std::size_t>(turned == distinct ? r : (r + turned) % distinct);
+      const auto same = [&](std::size_t at, std::size_t row) {
+        return std::memcmp(outputs_ + at + now * row, remembered_.data() + at + was * row, row) == 0;
+      };
+      if (room_.probs > 0 && !same(0, value_bytes())) return false;
+      if (room_.indices > 0 && !same(room_.probs, index_bytes())) return false;
+    }
+    return true;
   }
 
  private:
   std::size_t row_bytes() const { return static_cast<std::size_t>(problem_.V) * size_of(problem_.in); }
+  std::size_t value_bytes() const {
+    return static_cast<std::size_t>(problem_.out_columns()) * size_of(problem_.out);
+  }
+  std::size_t index_bytes() const { return static_cast<std::size_t>(problem_.k * problem_.index_bytes()); }
+
+  void put_logits() {
+    for (std::int64_t r = 0; r < problem_.rows; ++r)
+      std::memcpy(logits_ + static_cast<std::size_t>(r) * row_bytes(), tile_->row(turned_.held_by(r)),
+                  row_bytes());
+  }
 
   Machine machine_;
   const Variant* variant_ = nullptr;
@@ -149,6 +195,9 @@ class HostRig final : public Rig {
   std::byte *logits_ = nullptr, *outputs_ = nullptr;
   int generation_ = 0;
   std::vector<std::byte> memory_, remembered_;
+  Turned turned_;
+  std::int64_t remembered_turn_ = 0;
+  TimedOutcome last_;  // of the worker
   volatile std::uint64_t sink_ = 0;
   std::function<void()> work_;
   WorkerLaunches worker_;

@@ -13,6 +13,7 @@
 #include "accuracy/fast_judge/fast_judge.hpp"
 #include "kernels/registry.hpp"
 #include "reference/tensor.hpp"
+#include "reports/sweep/rig/two_clocks.hpp"
 
 namespace assay {
 
@@ -56,6 +57,9 @@ enum class CopyBy {
   // The same kernel, started while the kernel before it ends. onepass is launched so, too: where a launch
   // takes as long as its accesses, a usual launch would be no fair comparison.
   overlapping,
+  // The same, and it lets the next kernel start at once. Only what is called impossible is compared with it:
+  // a kernel may let the next one start so early, most do not.
+  chained,
 };
 inline constexpr CopyBy kCopies[] = {CopyBy::memcpy, CopyBy::wide, CopyBy::streaming, CopyBy::overlapping};
 
@@ -72,7 +76,8 @@ class Rig {
   /// From now on run_us copies so that `bytes` are moved in all; the other two make it read that many bytes,
   /// or launch an empty kernel. Returns false if this is not available here or memory is lacking.
   virtual bool prepare_copy(std::size_t bytes, CopyBy by) = 0;
-  virtual bool prepare_read(std::size_t bytes) = 0;
+  /// `chained`: as a copy that is.
+  virtual bool prepare_read(std::size_t bytes, bool chained) = 0;
   virtual bool prepare_empty() = 0;
 
   /// A sentence on how the caches are kept cold, and the number of launches of a sample that stay cold.
@@ -83,19 +88,35 @@ class Rig {
   /// Runs the same launches and nothing else: for a profiler.
   virtual void run_alone(std::int64_t launches) = 0;
 
+  /// True if the kernel runs in a worker: it could know what it is given again, and could change a clock.
+  /// The functions up to `choose` are for such a kernel, and do nothing for others.
+  virtual bool renews() const { return false; }
+  /// Before a sample: turns the logits of every set by some rows, each by others, and fills all outputs with
+  /// NaN, zeros or a small number, or leaves the older results there. `draw` decides it.
+  virtual void renew(std::uint64_t draw) { (void)draw; }
+  /// Launches are made on a stream of the worker's own from now on, or on the default stream. Not for a
+  /// kernel that takes no stream.
+  virtual void use_own_stream(bool own) { (void)own; }
+  /// What both clocks say of the last run_us; empty if there is one clock.
+  virtual std::optional<TwoClocks> clocks() const { return {}; }
+  /// Of the sets that the last run_us launched on, the number decides which is fetched, judged and compared
+  /// from now on. Without a call it is the last one.
+  virtual void choose(std::uint64_t draw) { (void)draw; }
+
   /// Fills every output of every set with a pattern that no right output contains.
   virtual void poison() = 0;
-  /// Copies one row's outputs and indices of the last launched set to host memory (null: not wanted).
+  /// Copies one row's outputs and indices of that set to host memory (null: not wanted). `row`: where its
+  /// logits would lie if no rows were turned.
   virtual void fetch(std::int64_t row, void* values, void* indices) = 0;
   /// Judges all softmax outputs of that set by the fast judge. It stops at the first failure. `open_rows`
   /// gets the number of rows that it could not finish within `seconds`.
   virtual FastJudgement judge(double seconds, std::int64_t& open_rows) = 0;
   /// True if the logits of that set still equal the tile's.
   virtual bool logits_intact() = 0;
-  /// Keeps a copy of all outputs of the last launched set. False if there is no memory for it.
+  /// Keeps a copy of all outputs of that set. False if there is no memory for it.
   virtual bool remember() = 0;
-  /// True if all outputs of the last launched set have the bits of those that `remember` kept, so that
-  /// whatever was judged of them holds for these.
+  /// True if all outputs of that set have the bits of those that `remember` kept, each row of those of the
+  /// same logits, so that whatever was judged of them holds for these.
   virtual bool as_remembered() = 0;
   /// False once the machine accepts no more launches (a sticky error): the process must be restarted.
   virtual bool alive() { return true; }

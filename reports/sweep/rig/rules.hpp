@@ -20,7 +20,10 @@ struct TimingRules {
   std::int64_t most_samples = 30;    // after which it ends
   double narrow = 0.02;              // it ends if the median's interval is no wider than this share of it
   std::int64_t most_launches = 128;  // of a sample: a stream queues some 1000 before the host waits
-  std::int64_t l2_sizes = 2;         // how often the L2 is exceeded before a buffer is used again
+  double clock_us = 10'000;          // a batch that the clock of this process is held to
+  std::int64_t clock_least_launches = 4;  // of such a batch
+  std::int64_t clock_requests = 5;        // after which what no clock explains is a contradiction
+  std::int64_t l2_sizes = 2;              // how often the L2 is exceeded before a buffer is used again
   std::int64_t tile_elements = std::int64_t{1} << 22;    // logits of distinct rows
   std::int64_t judged_elements = std::int64_t{1} << 17;  // of the rows that the checker judges
   std::int64_t least_judged_rows = 2, most_judged_rows = 8;

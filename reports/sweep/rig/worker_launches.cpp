@@ -23,14 +23,14 @@ constexpr double kLeastLaunchUs = 0.2;
 
 }  // namespace
 
-double WorkerLaunches::run_us(const Variant& variant, const Problem& problem, const TimedSets& sets,
-                              const TimedLaunches& launches) {
+TimedOutcome WorkerLaunches::run(const Variant& variant, const Problem& problem, const TimedSets& sets,
+                                 const TimedLaunches& launches) {
   choose(variant);
-  const TimedOutcome outcome = timed_->time(variant, problem, sets, launches);
+  TimedOutcome outcome = timed_->time(variant, problem, sets, launches);
   const LaunchOutcome& o = outcome.launch;
   if (o.ok() && outcome.us < kLeastLaunchUs * static_cast<double>(launches.count))
     throw SweepUnsupported("its work was not seen on the stream that it was given, so it can not be timed");
-  if (o.ok()) return outcome.us;
+  if (o.ok()) return outcome;
   switch (o.ended) {
     case Ended::lost:
       throw SweepNotRun(o.fault);

@@ -18,11 +18,11 @@ class WorkerLaunches {
 
   /// From now on launches are of this variant. Throws SweepUnsupported if it cannot be timed.
   void choose(const Variant& variant);
-  /// Makes the launches, and returns the time of all in us. Throws std::runtime_error if the kernel crashes,
+  /// Makes the launches, and returns their times. Throws std::runtime_error if the kernel crashes,
   /// hangs or fails, SweepUnsupported if it refuses the problem, and SweepNotRun if the machine lacks
   /// something.
-  double run_us(const Variant& variant, const Problem& problem, const TimedSets& sets,
-                const TimedLaunches& launches);
+  TimedOutcome run(const Variant& variant, const Problem& problem, const TimedSets& sets,
+                   const TimedLaunches& launches);
   /// Call it before the memory is freed or replaced.
   void forget();
 

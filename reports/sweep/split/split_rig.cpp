@@ -118,7 +118,7 @@ class DeviceSplitRig final : public SplitRig {
       check_cuda(cudaMemset(count.data(), 0, sizeof(unsigned long long)), "counting");
       rig::enqueue_count_differences(nullptr, m.logits, bytes_of(shape_.rows, m.slice.count, shape_.dtype),
                                      tiles_[i]->data(), bytes_of(tile_rows_, m.slice.count, shape_.dtype),
-                                     count.as<unsigned long long>());
+                                     0, count.as<unsigned long long>());
       check_cuda(cudaGetLastError(), "counting");
       unsigned long long differ = 0;
       check_cuda(cudaMemcpy(&differ, count.data(), sizeof differ, cudaMemcpyDeviceToHost), "counting");
