@@ -7,7 +7,7 @@ set(ASSAY_LONG_TESTS
   Report.SmallestAndLargestK ReportFiles.ReproduceLinesReproduce ReportFiles.JudgesOnAnyNpy
   # whole checks of kernels in files, which are compiled first
   Of/RightFiles.* Of/AdoptExamples.* AdoptExamplesFolder.* BlockOwners.* OneFile.LaunchersThatMacrosMakeAndTemplates
-  OneFile.RacesAreFound OneFile.NvccWithTheFlagsOfExtensions OneFile.SaysInOneLine* OneFile.LaunchersAsPeopleWriteThem
+  OneFile.RacesAreFound OwnObject.No* OwnObject.Right* OneFile.NvccWithTheFlagsOfExtensions OneFile.SaysInOneLine* OneFile.LaunchersAsPeopleWriteThem
   OneFile.GroupsCubAndRowsOfAWarp OneFile.WorkOnTheDefaultStream* OneFile.NamesWhatIsWrong OneFile.TemplateOfThreeTypes*
   CheckCommand.TheReproduceLineOfAFile* CheckCommand.WhatNobodyPromised* CheckCommand.WithoutAGpuAKernelForOne*
   MergeCommand.UndeclaredLimits* ProgressLine.* Containers.* ManyRecords.* SamplerFile.* Adopt.ASourceFile* PythonCandidates.ARightOne* OneFileCache.* ReadFilesOfAProject.* SourceCandidates.NamesOneOfAFile SourceCandidates.ADeclaration*
