@@ -153,6 +153,18 @@ Genome held(Genome g, const Domain& domain) {
   return in_range(g);
 }
 
+/// One logit becomes a constant that the kernel compares something with: the first, the last, or any.
+void put_constant(Genome& g, MutationRandom& random, const Domain& domain) {
+  if (g.V < 1) return;
+  Stretch t;
+  t.value = random.pick(std::span<const double>(domain.constants));
+  const std::int64_t where = random.below(4);
+  t.start = where < 2 ? 0 : where == 2 ? -1 : random.below(g.V);
+  // The last stretch that covers an element counts.
+  if (g.stretches < kMostStretches) ++g.stretches;
+  g.stretch[static_cast<std::size_t>(g.stretches - 1)] = t;
+}
+
 void change(Genome& g, MutationRandom& random, const Domain& domain) {
   switch (random.below(14)) {
     case 0:
@@ -246,11 +258,13 @@ Genome fresh(MutationRandom& random, const Domain& domain) {
   if (random.one_in(2)) g.stretches = static_cast<std::int32_t>(1 + random.below(2));
   for (int s = 0; s < g.stretches; ++s)
     g.stretch[static_cast<std::size_t>(s)] = stretch_for(random, g.V, domain);
+  if (!domain.constants.empty() && random.one_in(3)) put_constant(g, random, domain);
   return held(g, domain);
 }
 
 Genome mutate(Genome g, MutationRandom& random, const Domain& domain) {
   for (std::int64_t n = 1 + random.below(4); n > 0; --n) change(g, random, domain);
+  if (!domain.constants.empty() && random.one_in(4)) put_constant(g, random, domain);
   return held(g, domain);
 }
 

@@ -41,6 +41,7 @@ struct Domain {
   bool finite = false;     // no infinity and no NaN
   bool k_up_to_V = false;  // k is at most V, so no slot of a top-k is empty
   int max_k = 0;           // largest k of a top-k; 0: k is not changed
+  std::vector<double> constants;  // that the kernel compares something with: tried as single logits
 };
 
 /// A new genome like the input families: one base, at most two stretches.

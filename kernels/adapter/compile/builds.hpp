@@ -16,8 +16,9 @@
 
 namespace assay {
 
-/// What the host compiler watches beside alignment: nothing, or the threads (for races).
-enum class Sanitize { none, threads };
+/// What the host compiler watches beside alignment: nothing; the threads (for races); or comparisons and
+/// branches (for the search).
+enum class Sanitize { none, threads, branches };
 
 CompiledFile compile_for_device(const OneFile& file);
 CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize);

@@ -66,6 +66,8 @@ std::vector<std::string> executor_objects(const fs::path& build, const fs::path&
   for (const EmbeddedText& t : embedded_texts())
     if (const fs::path p = t.path; p.parent_path() == "kernels/host" && p.extension() == ".cpp")
       sources.push_back(p);
+  // What watches branches is not watched itself.
+  if (sanitize == Sanitize::branches) sources.emplace_back("kernels/adapter/branches.cpp");
   std::vector<std::string> objects;
   for (const fs::path& source : sources) {
     std::vector<std::string> words = compiler.words;
@@ -140,9 +142,11 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
                {"-std=gnu++20", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-w", "-ffp-contract=off",
                 "-fno-tree-slp-vectorize", "-fno-tree-ter", "-I" + headers.string()});
   // A GPU stops at a misaligned vector access, but this machine allows it. So make it trap here.
-  if (sanitize == Sanitize::none)
+  if (sanitize != Sanitize::threads)
     words.insert(words.end(), {"-fsanitize=alignment", "-fsanitize-undefined-trap-on-error"});
   if (sanitize == Sanitize::threads) words.insert(words.end(), {"-fsanitize=thread", "-DASSAY_TSAN"});
+  // branches.cpp has the entry of the shared object.
+  if (sanitize == Sanitize::branches) words.push_back("-Dassay_plugin_entry=assay_plugin_entry_of_the_file");
   Commands c;
   c.author = c.adapter = c.link = words;
   // What nvcc has by itself. The language is said because the compiler does not know the ending .cu. A name
@@ -152,6 +156,7 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
                    source.parent_path().string()});
   for (const std::string& f : host_flags(flags)) c.author.push_back(f);
   if (sanitize == Sanitize::threads) c.author.push_back("-Dmain=assay_main_of_the_file");
+  if (sanitize == Sanitize::branches) c.author.push_back("-fsanitize-coverage=trace-pc,trace-cmp");
   // By this name the file is known where it lies, and not by that of its copy.
   c.author.push_back("-D__BASE_FILE__=" + c_string(source.filename().string()));
   c.define = "-Wl,--defsym=";
@@ -162,8 +167,10 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
                    .texts = places,
                    .headers = headers,
                    .folder = folder,
-                   .stem = sanitize == Sanitize::none ? "plugin" : "races",
-                   .suffix = sanitize == Sanitize::none ? ".so" : "_races",
+                   .stem = sanitize == Sanitize::none      ? "plugin"
+                           : sanitize == Sanitize::threads ? "races"
+                                                           : "branches",
+                   .suffix = sanitize == Sanitize::threads ? "_races" : ".so",
                    .make = {}};
   if (!can_ask(file, [&] {
         return ask_host_compiler(compiler, c.author, main, at.read, at.scratch, hashes, order.read);
@@ -178,14 +185,14 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
   // Its own name would stand in the symbol table, so it is always the same one.
   c.adapter_source = own / "the_adapter.cpp";
   // The race checker reports places of the author's file.
-  if (sanitize == Sanitize::none)
+  if (sanitize != Sanitize::threads)
     for (const std::string& flag : without_paths(places, headers, {folder, own})) {
       c.author.push_back(flag);
       c.adapter.push_back(flag);
     }
   c.objects = order.objects = executor_objects(build, headers, compiler, sanitize, at, hashes);
   c.link.push_back("-Wl,-z,defs");
-  if (sanitize == Sanitize::none) c.link.push_back("-shared");
+  if (sanitize != Sanitize::threads) c.link.push_back("-shared");
   if (sanitize == Sanitize::threads)
     c.link_end.push_back((headers / "kernels/adapter/race_main.cpp").string());
   c.link_end.push_back("-lboost_context");

@@ -108,6 +108,8 @@ std::vector<std::string> said_left_out(const OneFile& file) {
 
 std::string compile_one_file(const OneFile& file) { return compile(file).path; }
 
+CompiledFile compile_watched(const OneFile& file) { return compile_for_host(file, Sanitize::branches); }
+
 std::string build_race_checker(const OneFile& file) {
   OneFile host = file;
   host.host = true;

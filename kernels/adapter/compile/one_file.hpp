@@ -60,6 +60,11 @@ std::vector<std::string> said_left_out(const OneFile& file);
 /// compile(file).path
 std::string compile_one_file(const OneFile& file);
 
+/// Compiles the file for the host, watched: its shared object has a kernel more, "assay_branches", which says
+/// what the file compares and which of its branches ran (kernels/adapter/branches.cpp). Throws InputError like
+/// compile.
+CompiledFile compile_watched(const OneFile& file);
+
 /// Compiles the file with ThreadSanitizer as a program that runs a few shapes of every variant. The program
 /// exits with 66 after a data race. Returns its path. Throws InputError like compile.
 std::string build_race_checker(const OneFile& file);

@@ -160,6 +160,7 @@ void fuzz_step(const std::vector<Target>& targets, const StepOptions& o, const O
                     grouped(one.evaluations), grouped(one.passed),
                     one.coarse > 0 ? fmt::format(", {} too coarse to judge", grouped(one.coarse)) : "",
                     one.largest_share, one.found > 0 ? fmt::format(", {} ways to fail", one.found) : ""));
+    if (const std::string words = words_of_branches(one); !words.empty()) add_words(step.words, words);
   }
   records = with_run(records, environment());
   write_files({{folder / "records.jsonl", records}});

@@ -17,6 +17,7 @@
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
 #include "reference/parallel.hpp"
+#include "reports/cli/fuzz/branch_watch.hpp"
 #include "reports/cli/progress.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
@@ -35,6 +36,12 @@ double seconds_of(const std::string& text, const std::string& option) {
   if (end == text.c_str() || scale == 0 || !(n > 0) || !(n * scale <= 1e7))
     throw InputError(option + " " + text + ": must be a time, as 30s, 5m or 1h");
   return n * scale;
+}
+
+std::string words_of_branches(const FuzzOutcome& o) {
+  if (o.branches == 0) return {};
+  return fmt::format("branches: {} of {} reached by the search, {} constants of comparisons tried as logits",
+                     o.branches_reached, o.branches, o.constants);
 }
 
 namespace {
@@ -128,6 +135,24 @@ void set_aside(const std::set<std::string>& names, const std::filesystem::path& 
              names.size() == 1 ? "" : "s", older.string());
 }
 
+/// The inputs that show what a kernel compares: the first ones of a search with this seed and these
+/// constants.
+std::vector<fuzz::Genome> first_inputs(const fuzz::SearchOptions& search) {
+  constexpr int kInputs = 64;
+  fuzz::MutationRandom random(search.seed);
+  std::vector<fuzz::Genome> all;
+  for (int n = 0; n < kInputs; ++n) all.push_back(fuzz::fresh(random, search.domain));
+  return all;
+}
+
+/// The inputs that a corpus remembers.
+std::vector<fuzz::Genome> inputs_of(const std::string& corpus) {
+  std::vector<fuzz::Genome> all;
+  for (const auto& [feature, entry] : fuzz::corpus_from_text(corpus, "corpus").entries)
+    all.push_back(entry.genome);
+  return all;
+}
+
 /// Searches one candidate and writes its case files and its corpus.
 FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const fuzz::Shard& shard,
                      const std::filesystem::path& out, const std::string& name, Journal& journal) {
@@ -150,6 +175,11 @@ FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const
   c.name = candidate.unique_name();
   c.found = fmt::format("assay fuzz {} --seed {}", candidate.words, o.seed.value);
   for (std::int64_t V : o.sizes) c.found += fmt::format(" --V {}", V);
+  const std::unique_ptr<BranchWatch> watch = BranchWatch::of(candidate, op, o.how.timeout_seconds);
+  if (watch) {
+    watch->run(first_inputs(c.search));
+    c.search.domain.constants = watch->seen().logits;
+  }
   CampaignProgress progress(v.key());
   c.search.progress = [&progress](const fuzz::SearchResult& r) { progress(r); };
   Checkpoints keep(journal, name);
@@ -188,6 +218,14 @@ FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const
                       .seconds = r.seconds,
                       .reason = r.reason,
                       .corpus = corpus};
+  if (watch) {
+    watch->run(first_inputs(c.search));
+    watch->run(inputs_of(corpus));
+    const BranchWatch::Seen seen = watch->seen();
+    outcome.branches_reached = seen.reached, outcome.branches = seen.all;
+    outcome.constants = std::ssize(c.search.domain.constants);
+    fmt::print("  {}\n", words_of_branches(outcome));
+  }
   for (const fuzz::FuzzFinding& f : done.findings) {
     const Record record = record_of(f, v, out / f.name);
     if (outcome.first.empty()) outcome.first = record.reproduce;
@@ -221,6 +259,9 @@ void each_field(O& o, Visit& visit) {
   visit("seconds", o.seconds);
   visit("reason", o.reason);
   visit("corpus", o.corpus);
+  visit("branches_reached", o.branches_reached);
+  visit("branches", o.branches);
+  visit("constants", o.constants);
 }
 
 FuzzOutcome fuzz_target(const Target& target, Op op, const FuzzOptions& o, const fuzz::Shard& shard,
