@@ -22,6 +22,8 @@ void decide(Record& r, const Grounds& g) {
     is(g.ended == Ended::crashed ? Status::crashed : Status::hung, g.fault);
   else if (const std::string failed = failed_checks(r); !failed.empty())
     is(Status::fail, "failed: " + failed);
+  else if (g.ended == Ended::lost && g.kind == FaultKind::died)
+    is(Status::inconclusive, g.fault);
   else if (g.ended == Ended::lost) {
     is(g.kind == FaultKind::memory ? Status::unsupported : Status::not_run, g.fault);
     r.wants = g.kind;

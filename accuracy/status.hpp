@@ -25,6 +25,7 @@ struct Grounds {
 /// Sets status and reason by the first of these rules that applies:
 /// - `crashed` or `hung`;
 /// - `fail`, if checks failed: names them in the record's order;
+/// - `inconclusive`, if its process was ended again and again, by itself or by another one;
 /// - `unsupported`, if a launch was lost for want of memory, or `not_run`, if it was lost for want of time
 ///   (both set wants);
 /// - `inconclusive`, if something is undecided;

@@ -101,7 +101,9 @@ Evaluation GenomeEvaluator::operator()(const Genome& g, bool full, double wanted
   if (launcher && launcher->disturbance().any()) {
     launcher->restart();
     e.record = check(variant_, op_, trial, false);
-    if (const Disturbance d = launcher->disturbance(); !d.lost.ok()) {
+    const Disturbance d = launcher->disturbance();
+    // A process that ended again and again, and at last did not, shows nothing.
+    if (!d.lost.ok() && (d.lost.kind != FaultKind::died || e.record->status == Status::pass)) {
       e.record = blank_record(variant_, "fuzz", op_, trial.logits.V, trial.logits.rows, 0, 0);
       e.record->reason = d.lost.fault;
       e.record->wants = d.lost.kind;

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <thread>
 
+#include "kernels/isolation/conduct.hpp"
 #include "reference/error.hpp"
 
 namespace assay::isolation {
@@ -59,6 +60,7 @@ TEST(Isolation, EveryDeathIsOneClearOutcomeAndTheNextLaunchWorks) {
     throw InputError("no such fixture");
   };
   for (const Misbehaviour& m : all) {
+    forget_unexplained_ends();  // each of them is a kernel of its own
     Trial bad(2, 33);
     const LaunchOutcome outcome = bad.run(find(m.kernel));
     EXPECT_EQ(outcome.ended, m.ended) << m.kernel << ": " << outcome.fault;
@@ -117,9 +119,12 @@ class SomeTimes {
       : file_(std::filesystem::temp_directory_path() / ("assay-some-times-" + std::to_string(getpid()))) {
     std::filesystem::remove(file_);
     setenv("ASSAY_FIXTURE_SOME", (std::to_string(times) + " " + file_.string()).c_str(), 1);
+    setenv("ASSAY_KEEP_ENV", "ASSAY_FIXTURE_SOME", 1);
+    forget_unexplained_ends();
   }
   ~SomeTimes() {
     unsetenv("ASSAY_FIXTURE_SOME");
+    unsetenv("ASSAY_KEEP_ENV");
     std::filesystem::remove(file_);
   }
 
@@ -150,6 +155,25 @@ TEST(Isolation, WhatMayHaveComeFromOutsideIsTriedAgainInAFreshWorker) {
   EXPECT_EQ(t.run(v).ended, Ended::crashed);
   EXPECT_TRUE(v.launcher->disturbance().doubtful);
   EXPECT_EQ(t.run(v).fault, "");
+}
+
+/// In a process namespace of its own nobody else sends it signals, more than once or twice.
+TEST(Isolation, WhoEndsItsOwnProcessIsToBlameFromTheThirdTimeOn) {
+  ASSAY_NEEDS_FIXTURES();
+  if (const std::string why = why_not_sandboxed(); !why.empty()) GTEST_SKIP() << why;
+  for (const auto& [name, words] :
+       {std::pair("sigkill", "ended its own process by signal 9 (Killed) in more than 2 launches"),
+        std::pair("stop", "its process was stopped by a signal, its own, in more than 2 launches")}) {
+    forget_unexplained_ends();
+    const Variant v = kernel(name, {.timeout_seconds = 0.3});
+    Trial t(2, 33);
+    EXPECT_EQ(t.run(v).fault.find("more than"), std::string::npos) << name;
+    EXPECT_TRUE(v.launcher->disturbance().doubtful) << name;
+    const std::string fault = t.run(v).fault;
+    EXPECT_TRUE(fault.starts_with(words)) << fault;
+  }
+  EXPECT_EQ(count_unexplained_end("/nowhere"), 1);
+  EXPECT_EQ(count_unexplained_end("/nowhere"), 2);
 }
 
 TEST(Isolation, AFaultOfItsOwnIsNotDoubtful) {

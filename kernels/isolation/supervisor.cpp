@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "kernels/device.hpp"
+#include "kernels/isolation/conduct.hpp"
 #include "kernels/isolation/loaded/loaded_files.hpp"
 #include "kernels/isolation/process/sandboxed.hpp"
 #include "kernels/isolation/shared/memory_limit.hpp"
@@ -324,6 +325,7 @@ void Supervisor::lose(Process::Heard heard) {
     case Process::Heard::message:
       f.text = "sent bytes of its own to the supervisor";
   }
+  if (f.from_outside) look_at_conduct(f);
   f.text += process_->last_words();
   if (f.ended == Ended::hung || f.from_outside) {
     disturbance_.doubtful = true;
@@ -338,6 +340,22 @@ void Supervisor::lose(Process::Heard heard) {
     disturbance_.doubtful = true;
   }
   throw f;
+}
+
+void Supervisor::look_at_conduct(Failure& f) {
+  const bool stopped = f.ended == Ended::hung;
+  if (!process_->unexplained() || count_unexplained_end(subject_.name) <= kMostUnexplainedEnds) return;
+  const std::string how = stopped ? "stopped" : "ended", by = stopped ? "a signal" : process_->killer(),
+                    often = fmt::format("in more than {} launches", kMostUnexplainedEnds);
+  if (process_->alone()) {
+    f.text = stopped ? fmt::format("{}, its own, {}", kStoppedBySignal, often)
+                     : fmt::format("ended its own process by {} {}", by, often);
+    f.from_outside = false;
+  } else {
+    disturbance_.lost = lost_for_want(
+        FaultKind::died,
+        fmt::format("its process was {} by {} {}: by itself or by another one", how, by, often));
+  }
 }
 
 std::string Supervisor::where(const Signal& s) const {

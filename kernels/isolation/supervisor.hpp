@@ -99,6 +99,7 @@ class Supervisor {
   const Answer& ask(Request& request, const std::vector<int>& descriptors = {});
   std::string much_memory() const;
   [[noreturn]] void lose(Process::Heard heard);
+  void look_at_conduct(Failure& f);
   void drop_worker();
   /// Which files its worker has mapped (LoadedFiles): after launches 1, 2, 4, 8 and so on, and before its end.
   void look_at_files();

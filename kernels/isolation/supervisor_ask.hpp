@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <type_traits>
 
@@ -16,7 +17,9 @@ namespace assay::isolation {
 template <class Answer, class Request>
 const Answer& Supervisor::ask(Request& request, const std::vector<int>& descriptors) {
   request.head.sequence = ++sequence_;
-  if (!process_->send(request, descriptors)) lose(Process::Heard::gone);
+  // A worker with as many requests as the socket holds has not read what something answered in its name.
+  if (!process_->send(request, descriptors))
+    lose(errno == EAGAIN ? Process::Heard::message : Process::Heard::gone);
   long length = 0;
   double used = 0;
   const auto asked = std::chrono::steady_clock::now();

@@ -19,6 +19,7 @@ class PythonDevice : public testing::Test {
     const std::string library = isolation::fixture("fixture_device");
     if (!std::filesystem::exists(library)) GTEST_SKIP() << "the fixtures are not on this machine";
     setenv("ASSAY_DEVICE_FIXTURE", library.c_str(), 1);
+    setenv("ASSAY_KEEP_ENV", "ASSAY_DEVICE_FIXTURE", 1);
   }
   static Variant kernel(const std::string& function) {
     return load_python(callable("device_rows.py", function)).at(0);

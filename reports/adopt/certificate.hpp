@@ -53,7 +53,9 @@ struct CertifiedKernel {
   std::vector<std::string> outside;
   std::vector<CertifiedAxis> axes;
   std::int64_t planned = 0, passed = 0, failed = 0, inconclusive = 0, unsupported = 0, not_run = 0;
-  std::int64_t too_coarse = 0;  // of `unsupported`: their claimed arithmetic lets nearly any output pass
+  std::int64_t too_coarse = 0;   // of `unsupported`: their claimed arithmetic lets nearly any output pass
+  std::int64_t tried_again = 0;  // of `passed`: only in a fresh process, after something else at first
+  std::string at_first;          // of the first of these: what happened to it before
   /// max_ulp_ordinary: on rows as they occur in use (is_ordinary_family); empty if none was judged.
   std::optional<double> max_ulp, max_ulp_ordinary, max_bound_ratio, resolution, resolution_sum;
   std::vector<CertifiedCheck> checks;

@@ -73,6 +73,8 @@ void each_field(C& c, Visit& visit) {
   visit("unsupported", c.unsupported);
   visit("not_run", c.not_run);
   visit("too_coarse", c.too_coarse);
+  visit.if_set("tried_again", c.tried_again);
+  visit.if_set("at_first", c.at_first);
   visit("max_ulp", c.max_ulp);
   visit("max_ulp_ordinary", c.max_ulp_ordinary);
   visit("max_bound_ratio", c.max_bound_ratio);

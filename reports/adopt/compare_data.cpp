@@ -63,6 +63,7 @@ void compare_kernel(Lines& found, const CertifiedKernel& then, const CertifiedKe
   count("unsupported", &CertifiedKernel::unsupported);
   count("not_run", &CertifiedKernel::not_run);
   count("too_coarse", &CertifiedKernel::too_coarse);
+  count("tried_again", &CertifiedKernel::tried_again);
   const auto figure = [&](const char* member, std::optional<double> CertifiedKernel::*f) {
     if (!same_figure(then.*f, now.*f))
       differs(found, then.key, member, figure_text(then.*f), figure_text(now.*f));

@@ -13,6 +13,7 @@
 #include "accuracy/record_fields.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/candidate.hpp"
+#include "reports/data/conformance_text.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/html.hpp"
 #include "reports/data/key_conformance.hpp"
@@ -120,6 +121,7 @@ CertifiedKernel certified_kernel(const Variant& v, const ReportData& data) {
     k.unsupported += r.status == Status::unsupported;
     k.too_coarse += too_coarse(r);
     k.not_run += r.status == Status::not_run;
+    if (passed_only_again(r) && k.tried_again++ == 0) k.at_first = shorten(r.at_first, 160);
     if (k.where.empty() && r.rows_judged > 0) k.where = kWhereNames[static_cast<std::size_t>(r.where)];
     if (!was_judged(r) && !too_coarse(r)) continue;
     // If arithmetic is too coarse for a verdict, its errors are known nevertheless.
@@ -237,6 +239,10 @@ std::vector<std::string> open_lines(const Certificate& c, const std::vector<std:
           "{}: {} of {} cases of the check were not judged: the arithmetic that it claims is so coarse that "
           "nearly any output would pass",
           k.key, grouped(k.too_coarse), grouped(k.planned)));
+    if (k.tried_again > 0)
+      open.push_back(
+          fmt::format("{}: {} cases passed only when tried again, in a fresh process (at first: {})", k.key,
+                      grouped(k.tried_again), k.at_first));
     if (!k.undeclared.empty())
       open.push_back(fmt::format("{}: nothing outside the limits that were found and nobody declared: {}",
                                  k.key, k.undeclared));

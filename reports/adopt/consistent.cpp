@@ -127,8 +127,11 @@ void check_kernel(std::vector<std::string>& found, const Certificate& c, const C
   if (k.too_coarse > k.unsupported)
     found.push_back(fmt::format("{}: {} cases are too coarse to judge, and {} were not judged", k.key,
                                 grouped(k.too_coarse), grouped(k.unsupported)));
+  if (k.tried_again > k.passed)
+    found.push_back(fmt::format("{}: {} cases passed only when tried again, and {} passed", k.key,
+                                grouped(k.tried_again), grouped(k.passed)));
   for (const std::int64_t n :
-       {k.planned, k.passed, k.failed, k.inconclusive, k.unsupported, k.not_run, k.too_coarse})
+       {k.planned, k.passed, k.failed, k.inconclusive, k.unsupported, k.not_run, k.too_coarse, k.tried_again})
     if (n < 0) found.push_back(fmt::format("{}: a count is {}", k.key, n));
   const std::string verdict = verdict_of_kernel(k);
   if (k.verdict != verdict)

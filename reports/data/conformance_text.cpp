@@ -89,12 +89,12 @@ std::string wanting(const std::vector<Record>& records) {
                        grouped(std::count_if(records.begin(), records.end(), is)), first->group, first->V,
                        first->rows, shorten(first->reason, 120));
   }
-  const auto again = [](const Record& r) { return !r.at_first.empty() && r.status == Status::pass; };
-  if (const auto first = std::find_if(records.begin(), records.end(), again); first != records.end())
+  if (const auto first = std::find_if(records.begin(), records.end(), passed_only_again);
+      first != records.end())
     out += fmt::format(
         "passed only when tried again, in a fresh worker: {} ({}, V = {}, {} rows; at first: {})\n",
-        grouped(std::count_if(records.begin(), records.end(), again)), first->group, first->V, first->rows,
-        shorten(first->at_first, 160));
+        grouped(std::count_if(records.begin(), records.end(), passed_only_again)), first->group, first->V,
+        first->rows, shorten(first->at_first, 160));
   return out;
 }
 
@@ -157,6 +157,8 @@ std::string verdict_text(const std::string& key, const std::vector<Record>& reco
 }
 
 }  // namespace
+
+bool passed_only_again(const Record& r) { return !r.at_first.empty() && r.status == Status::pass; }
 
 bool offers_class(const conformance::Finding& f) {
   return f.status == Status::fail && f.may_be_arithmetic && f.first->nearest == Nearest::other_class &&

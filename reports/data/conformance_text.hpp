@@ -12,6 +12,9 @@
 
 namespace assay {
 
+/// True if the case passed in a fresh process only, after something that may have come from outside.
+bool passed_only_again(const Record& r);
+
 /// True if the class of arithmetic that the first case would pass as may be the cause of the failure.
 bool offers_class(const conformance::Finding& f);
 

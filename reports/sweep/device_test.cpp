@@ -203,6 +203,7 @@ TEST_F(SweepPython, ARawTensorThatIsReturnedIsNotTimedAndOneThatIsWrittenIs) {
   const std::string library = std::string(ASSAY_FIXTURES) + "/fixture_device.so";
   if (!std::filesystem::exists(library)) GTEST_SKIP() << "the fixtures are not on this machine";
   setenv("ASSAY_DEVICE_FIXTURE", library.c_str(), 1);
+  setenv("ASSAY_KEEP_ENV", "ASSAY_DEVICE_FIXTURE", 1);
   for (const SweepRecord& r : times_of("device_rows.py", {"same", "right"})) {
     const bool returned = r.key.starts_with("same");
     EXPECT_EQ(r.status, returned ? "unsupported" : "measured") << r.key << ": " << r.reason;

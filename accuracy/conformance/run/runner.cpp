@@ -21,6 +21,12 @@ Record lost(const Bench& bench, const ConformanceCase& c, const LaunchOutcome& o
   return r;
 }
 
+/// True if what was lost takes the record's place. A kernel whose process ended again and again did not pass;
+/// where it failed, it failed.
+bool replaces(const LaunchOutcome& lost, const Record* r) {
+  return !lost.ok() && !(lost.kind == FaultKind::died && r && r->status != Status::pass);
+}
+
 Disturbance disturbance_of(const Variant& v) {
   return v.launcher ? v.launcher->disturbance() : Disturbance();
 }
@@ -71,7 +77,7 @@ Record Runner::alone(const Variant& variant, std::size_t record, Disturbance* di
   p.unit.run(bench, {c});
   const Disturbance d = variant.launcher->disturbance();
   if (disturbance) *disturbance = d;
-  if (!d.lost.ok()) return lost(bench, c, d.lost);
+  if (replaces(d.lost, made ? &*made : nullptr)) return lost(bench, c, d.lost);
   return made ? std::move(*made)
               : lost(bench, c, lost_for_want(FaultKind::other, "no record was made of it"));
 }
@@ -95,7 +101,7 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p) {
     const std::size_t i = place[n];
     emitted[i] = true;
     const Disturbance d = disturbance_of(bench.variant());
-    if (!d.lost.ok())
+    if (replaces(d.lost, &r))
       r = lost(bench, all[i], d.lost);
     else if (d.any() && r.status != Status::hung && r.status != Status::crashed)
       r.at_first = d.saw;
@@ -125,8 +131,8 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p) {
     r.reason = !why[i].empty() ? why[i]
                : options_.hangs && options_.hangs->over()
                    ? fmt::format("left, because {} launches of this kernel hung", options_.hangs->count())
-                               : fmt::format("the group was ended after {} crashes and {} hangs",
-                                             patience.crashes.load(), patience.hangs.load());
+                   : fmt::format("the group was ended after {} crashes and {} hangs", patience.crashes.load(),
+                                 patience.hangs.load());
     keep(bench, all[i], r, {});
     put(p.first + i, std::move(r), {});
   }

@@ -46,6 +46,8 @@ void confirm(Runner& run, const Variant& variant, const Hangs* hangs) {
                      [&](std::size_t a, std::size_t b) { return cost(a) < cost(b); });
   for (const std::size_t at : open) {
     Record& r = run.records[at];
+    // It happened too often for another look to show anything.
+    if (run.disturbed[at].lost.kind == FaultKind::died && r.status == Status::inconclusive) continue;
     const bool ended = r.status == Status::hung || r.status == Status::crashed;
     if (shown && (many || ended || r.status == Status::not_run)) continue;
     if (std::chrono::steady_clock::now() > end) break;

@@ -20,6 +20,11 @@ class Parent {
   virtual bool reap(pid_t pid, int& status) = 0;
   /// Why this parent has ended the worker itself. Empty if it has not. Call it before `reap`.
   virtual std::string ended_it(pid_t) { return {}; }
+  /// True if its workers have a process namespace of their own, in which no other kernel can send them
+  /// signals.
+  virtual bool alone() const { return false; }
+  /// True if the worker ended because what had started it was ended. Call it before `reap`.
+  virtual bool ended_with_it(pid_t) { return false; }
   /// Its name in messages.
   virtual std::string name() const = 0;
 };

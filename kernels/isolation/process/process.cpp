@@ -2,6 +2,7 @@
 #include "kernels/isolation/process/process.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -29,6 +30,12 @@ constexpr std::size_t kPrintedKept = 8192;
 /// latest.
 constexpr int kTickMs = 100;
 constexpr double kLongestTick = 1;
+/// Seconds. The socket holds dozens of requests, and a worker has one at a time.
+constexpr int kLongestSend = 20;
+/// A worker reports four signals, each once (worker/last_words.cpp).
+constexpr int kMostSignals = 4;
+/// What a dead worker may have left in its socket is more only if something of it still sends.
+constexpr int kMostLate = 16;
 /// In waits longer than this many seconds, the device is asked for its share.
 constexpr double kLongWait = 0.5;
 
@@ -38,6 +45,8 @@ double since(Clock::time_point begin) { return std::chrono::duration<double>(Clo
 int wait_ms(double seconds) {
   return static_cast<int>(std::clamp(std::ceil(1000 * seconds), 1.0, static_cast<double>(kTickMs)));
 }
+
+std::string in_words(int number) { return fmt::format("signal {} ({})", number, strsignal(number)); }
 
 std::string signal_name(int number) {
   switch (number) {
@@ -52,7 +61,7 @@ std::string signal_name(int number) {
     case SIGABRT:
       return "aborted";
     default:
-      return std::string("ended by signal ") + std::to_string(number) + " (" + strsignal(number) + ")";
+      return "ended by " + in_words(number);
   }
 }
 
@@ -81,6 +90,9 @@ Process::Process(std::shared_ptr<Parent> parent) : parent_(std::move(parent)) {
   socket_ = pair[0];
   output_ = out[0];
   fcntl(output_, F_SETFL, O_NONBLOCK);
+  // A worker that reads no request must not hold the supervisor.
+  const timeval longest{kLongestSend, 0};
+  setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);
   if (error != 0) {
     close(socket_);
     close(output_);
@@ -121,13 +133,13 @@ Process::Heard Process::hear(Anything& into, long& length, const Patience& patie
     if (ready > 0 && watched[0].revents) {
       length = receive(socket_, into);
       if (length <= 0) return Heard::gone;
-      if (const Signal* s = as<Signal>(into, length, into.head.sequence)) {
-        signal_ = *s;
-        continue;
+      const Signal* const s = as<Signal>(into, length, into.head.sequence);
+      if (!s || ++signals_ > kMostSignals) {
+        // The worker answered within this tick. More time than a tick is the supervisor's own delay.
+        if (used) *used = spent + std::min(since(begin) - counted, 0.001 * kTickMs);
+        return Heard::message;
       }
-      // The worker answered within this tick. More time than a tick is the supervisor's own delay.
-      if (used) *used = spent + std::min(since(begin) - counted, 0.001 * kTickMs);
-      return Heard::message;
+      signal_ = *s;
     }
     if (ready == 0 && exited()) return Heard::gone;
     // A very long tick means that the supervisor itself was suspended.
@@ -140,7 +152,8 @@ Process::Heard Process::hear(Anything& into, long& length, const Patience& patie
     stopped += tick.stopped ? elapsed : 0;
     halted = tick.stopped && !tick.traced ? halted + elapsed : 0;
     if (spent >= patience.seconds) return Heard::late;
-    if (stopped >= patience.seconds || halted >= most_halted) return Heard::suspended;
+    halted_ = halted >= most_halted;
+    if (stopped >= patience.seconds || halted_) return Heard::suspended;
     if (now >= patience.at_most) return Heard::starved;
   }
 }
@@ -151,11 +164,20 @@ bool Process::killed() const {
   return by == SIGKILL || by == SIGTERM || by == SIGINT || by == SIGHUP;
 }
 
+bool Process::unexplained() const {
+  if (halted_) return true;
+  if (with_parent_ || !killed()) return false;
+  // The operating system ends a process for want of memory by SIGKILL.
+  return WTERMSIG(status_) != SIGKILL || memory_kills() == memory_kills_;
+}
+
+std::string Process::killer() const { return in_words(WTERMSIG(status_)); }
+
 void Process::end() {
   if (reaped_) return;
   // A worker that has closed its end of the socket is most likely about to exit. It is worth waiting a moment
   // to learn how. A worker that still listens did nothing wrong: it is only no longer needed.
-  pollfd watched{socket_, 0, 0};
+  pollfd watched{socket_, POLLRDHUP, 0};
   if (poll(&watched, 1, 0) > 0) {
     for (int i = 0; i < 100 && !exited(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     outlived_ = !exited();
@@ -171,6 +193,7 @@ void Process::end() {
   };
   while (!exited() && Clock::now() < last) wait();
   ended_it_ = parent_->ended_it(pid_);
+  with_parent_ = parent_->ended_with_it(pid_);
   pause = std::chrono::microseconds(50);
   while (!parent_->reap(pid_, status_) && Clock::now() < last) {
     std::this_thread::sleep_for(pause);
@@ -184,7 +207,7 @@ std::string Process::death() {
   drain();
   Anything late;
   pollfd watched{socket_, POLLIN, 0};
-  while (poll(&watched, 1, 0) > 0 && watched.revents & POLLIN) {
+  for (int turns = 0; turns < kMostLate && poll(&watched, 1, 0) > 0 && watched.revents & POLLIN; ++turns) {
     const long n = receive(socket_, late);
     if (n <= 0) break;
     if (const Signal* s = as<Signal>(late, n, late.head.sequence)) signal_ = *s;

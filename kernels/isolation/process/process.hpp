@@ -13,6 +13,7 @@
 
 #include "kernels/isolation/process/spawn.hpp"
 #include "kernels/isolation/shared/channel.hpp"
+#include "kernels/isolation/shared/memory_limit.hpp"
 
 namespace assay::isolation {
 
@@ -50,8 +51,9 @@ class Process {
   };
   /// A signal that stops a process may come from a user who lets it go on at once. It is waited no longer.
   static constexpr double kStoppedSeconds = 2;
-  /// Waits for the next message of any kind except `signal`, which is kept for `death`. `used`: set to the
-  /// seconds of the worker's own time until a message came, to within a tenth of a second.
+  /// Waits for the next message of any kind except `signal`, which is kept for `death`. A handler reports
+  /// each of its four signals once. What comes after that is a message of the kernel's own. `used`: set to
+  /// the seconds of the worker's own time until a message came, to within a tenth of a second.
   Heard hear(Anything& into, long& length, const Patience& patience, double* used = nullptr);
 
   /// Ends the worker if it still runs, and says in words how it ended: "segmentation fault", "exited with
@@ -60,6 +62,14 @@ class Process {
   pid_t pid() const { return pid_; }
   /// Call it after `death`. True if a signal ended it that anybody may send, and no supervisor here sent it.
   bool killed() const;
+  /// Call it after `death`, or after `suspended`. True if it was killed or stopped by a signal that the
+  /// kernel itself may have sent: the operating system had memory enough, no debugger had stopped the worker,
+  /// and what had started it was not ended.
+  bool unexplained() const;
+  /// The signal that ended it: "signal 9 (Killed)".
+  std::string killer() const;
+  /// True if no other kernel can have sent it a signal.
+  bool alone() const { return parent_->alone(); }
   /// How it ended, as a kind. Call it after death().
   FaultKind death_kind() const;
   /// The worker's last signal, if its signal handler could report it.
@@ -78,10 +88,14 @@ class Process {
   int output_ = -1;
   int status_ = 0;
   bool reaped_ = false;
-  std::string ended_it_;   // why its parent has ended it
-  bool outlived_ = false;  // it closed its end of the socket but ran on
-  bool printing_ = true;   // its standard output is still open
-  std::string printed_;    // the last few thousand bytes
+  std::string ended_it_;      // why its parent has ended it
+  bool outlived_ = false;     // it closed its end of the socket but ran on
+  bool with_parent_ = false;  // what had started it was ended
+  bool halted_ = false;       // a signal had stopped it, and no debugger
+  int signals_ = 0;           // messages `signal` that it sent
+  std::optional<std::int64_t> memory_kills_ = memory_kills();
+  bool printing_ = true;  // its standard output is still open
+  std::string printed_;   // the last few thousand bytes
   std::optional<Signal> signal_;
 };
 

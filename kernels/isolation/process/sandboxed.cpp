@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -70,7 +71,9 @@ void offer_to_oom_killer(pid_t pid) {
 }  // namespace
 
 SandboxSpawner::SandboxSpawner(const Sandbox& sandbox, std::string warden, Command command)
-    : warden_(std::move(warden)), command_(std::move(command)) {
+    : warden_(std::move(warden)),
+      alone_(std::ranges::count(sandbox.front, "--unshare-pid") > 0),
+      command_(std::move(command)) {
   whole_.words = sandbox.front;
   auto environment = sandbox.environment;
   environment.insert(environment.end(), command_.environment.begin(), command_.environment.end());
@@ -135,7 +138,7 @@ void SandboxSpawner::listen(Running& one) {
     if (!m && !closed) return;
     if (!m) {
       // Somebody has ended the sandbox from outside, and the worker with it.
-      one.ended = true;
+      one.ended = one.gone = true;
       one.status = SIGKILL;
     } else if (m->says == WardenSays::ended) {
       one.ended = true;
@@ -182,6 +185,12 @@ std::string SandboxSpawner::ended_it(pid_t pid) {
   if (at == all_.end()) return {};
   listen(at->second);
   return at->second.why;
+}
+
+bool SandboxSpawner::ended_with_it(pid_t pid) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto at = all_.find(pid);
+  return at != all_.end() && at->second.gone;
 }
 
 std::shared_ptr<Parent> worker_parent(const Command& command, Reach reach, bool sandbox,

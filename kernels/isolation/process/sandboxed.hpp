@@ -28,6 +28,8 @@ class SandboxSpawner : public Parent {
   bool reap(pid_t pid, int& status) override;
   std::string name() const override { return command_.words[0]; }
   std::string ended_it(pid_t pid) override;
+  bool alone() const override { return alone_; }
+  bool ended_with_it(pid_t pid) override;
 
  private:
   struct Running {
@@ -35,12 +37,14 @@ class SandboxSpawner : public Parent {
     pid_t first = -1;  // bwrap, or the warden itself
     bool ended = false;
     int status = 0;
-    std::string why;  // why the warden ended it
+    std::string why;    // why the warden ended it
+    bool gone = false;  // the warden ended before it could say how the worker had
   };
   static void listen(Running& one);
   static bool finished(Running& one);
 
   const std::string warden_;
+  const bool alone_;
   const Command command_;
   Command whole_;  // what is really run
   std::mutex mutex_;

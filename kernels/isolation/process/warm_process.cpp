@@ -153,6 +153,11 @@ bool WarmProcess::exited(pid_t pid) {
   return ended(pid, true, status);
 }
 
+bool WarmProcess::ended_with_it(pid_t) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return !process_;
+}
+
 bool WarmProcess::reap(pid_t pid, int& status) {
   const std::lock_guard<std::mutex> lock(mutex_);
   return ended(pid, false, status);

@@ -34,6 +34,8 @@ class WarmProcess : public Parent {
   /// If a worker was lost together with this process, the status is that of an end by SIGKILL.
   bool reap(pid_t pid, int& status) override;
   std::string name() const override { return parent_->name(); }
+  bool alone() const override { return parent_->alone(); }
+  bool ended_with_it(pid_t pid) override;
 
  private:
   template <class Answer, class Request>

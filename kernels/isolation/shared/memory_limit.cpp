@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <vector>
 
 namespace assay::isolation {
 namespace {
@@ -28,8 +29,15 @@ std::int64_t mib_in(const std::string& file) {
   return bytes >> 20 < kNoLimit ? bytes >> 20 : 0;
 }
 
-/// The narrowest limit of this process's control group and of those around it.
-void look_at_groups(MachineMemory& m) {
+/// A control group that counts this process's memory.
+struct Group {
+  bool older = false;  // its files are those of version 1
+  std::string root, path;
+  std::string folder() const { return root + (path == "/" ? "" : path); }
+};
+
+std::vector<Group> groups() {
+  std::vector<Group> all;
   std::ifstream in("/proc/self/cgroup");
   for (std::string line; std::getline(in, line);) {
     // "0::/a/b", or "4:memory:/a/b" of the older kind.
@@ -37,14 +45,29 @@ void look_at_groups(MachineMemory& m) {
     if (path == line.npos) continue;
     const std::string of = line.substr(kind + 1, path - kind - 1);
     if (!of.empty() && of != "memory") continue;
-    const std::string root = of.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
-    for (std::string at = line.substr(path + 1);; at.erase(at.rfind('/'))) {
-      const std::string folder = root + (at == "/" ? "" : at);
-      const std::int64_t limit = mib_in(folder + (of.empty() ? "/memory.max" : "/memory.limit_in_bytes"));
-      if (limit > 0 && (m.limit == 0 || limit < m.limit)) m.limit = limit;
-      if (at.rfind('/') == at.npos || at.empty()) break;
-    }
+    all.push_back(
+        {!of.empty(), of.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory", line.substr(path + 1)});
   }
+  return all;
+}
+
+/// The narrowest limit of this process's control group and of those around it.
+void look_at_groups(MachineMemory& m) {
+  for (Group g : groups())
+    for (;; g.path.erase(g.path.rfind('/'))) {
+      const std::int64_t limit = mib_in(g.folder() + (g.older ? "/memory.limit_in_bytes" : "/memory.max"));
+      if (limit > 0 && (m.limit == 0 || limit < m.limit)) m.limit = limit;
+      if (g.path.rfind('/') == g.path.npos || g.path.empty()) break;
+    }
+}
+
+/// The number in the line "oom_kill N" of a file.
+std::optional<std::int64_t> kills_in(const std::string& file) {
+  std::ifstream in(file);
+  std::int64_t count = 0;
+  for (std::string word; in >> word;)
+    if (word == "oom_kill" && in >> count) return count;
+  return {};
 }
 
 }  // namespace
@@ -64,6 +87,13 @@ std::int64_t most_memory() {
   if (const char* const wanted = std::getenv("ASSAY_WORKER_MEMORY"); wanted && std::atoi(wanted) > 0)
     return std::atoi(wanted);
   return most_memory(machine_memory());
+}
+
+std::optional<std::int64_t> memory_kills() {
+  for (const Group& g : groups())
+    if (const auto count = kills_in(g.folder() + (g.older ? "/memory.oom_control" : "/memory.events")))
+      return count;
+  return kills_in("/proc/vmstat");
 }
 
 std::int64_t own_memory(int pid) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace assay::isolation {
 
@@ -18,6 +19,10 @@ MachineMemory machine_memory();
 std::int64_t most_memory(const MachineMemory& m);
 /// MiB: $ASSAY_WORKER_MEMORY, or most_memory(machine_memory()).
 std::int64_t most_memory();
+
+/// How many processes the operating system has killed for want of memory: of this control group, or where
+/// that does not say, of the machine. Empty if neither says.
+std::optional<std::int64_t> memory_kills();
 
 /// MiB that a process has for itself. Memory that it shares, such as the buffers of a launch, does not count.
 std::int64_t own_memory(int pid);

@@ -14,11 +14,14 @@ namespace {
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 int speak_to = -1;
+pid_t speaker = 0;
 
 // Uses only what a signal handler may call: no memory, no locks.
 void speak(int number, siginfo_t* info, [[maybe_unused]] void* context) {
   Signal s;
   s.number = number;
+  // A process that the kernel has forked ends without a word: it is not the worker.
+  const bool own = getpid() == speaker;
   // A signal that somebody sent is no fault: its address and its access mean nothing.
   if (info->si_code <= 0)
     s.sent = info->si_pid == getpid() ? 1 : 2;
@@ -31,7 +34,7 @@ void speak(int number, siginfo_t* info, [[maybe_unused]] void* context) {
   // For an address that no pointer can have, the signal carries no fault address.
   if (info->si_code == SI_KERNEL) s.access = -1;
 #endif
-  ::send(speak_to, &s, sizeof s, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (own) ::send(speak_to, &s, sizeof s, MSG_NOSIGNAL | MSG_DONTWAIT);
   // SA_RESETHAND: the instruction faults again, and this time the default action ends the process.
   if (info->si_code <= 0) raise(number);
 }
@@ -42,6 +45,7 @@ void speak(int number, siginfo_t* info, [[maybe_unused]] void* context) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 void report_signals(int socket) {
   speak_to = socket;
+  speaker = getpid();
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) {
     struct sigaction action {};
     action.sa_sigaction = speak;
