@@ -14,6 +14,7 @@
 
 #include "kernels/device.hpp"
 #include "kernels/isolation/isolated.hpp"
+#include "kernels/isolation/process/environment.hpp"
 #include "reports/build_info.hpp"
 
 namespace assay {
@@ -50,6 +51,8 @@ std::vector<std::pair<std::string, std::string>> environment() {
       {"host flags", build_info::flags},
       {"CUDA compiler", build_info::cuda}};
   if (const std::string driver = driver_version(); !driver.empty()) e.emplace_back("driver", driver);
+  if (const auto kept = isolation::names_to_keep(); !kept.empty())
+    e.emplace_back("variables of kernels", fmt::format("also {} (ASSAY_KEEP_ENV)", fmt::join(kept, ", ")));
   const auto device = describe_device();
   if (device.empty())
     e.emplace_back("GPU", unavailable_reason(Backend::cuda));

@@ -16,6 +16,14 @@ inline constexpr std::string_view kUsualVariables[] = {"PATH", "HOME", "TMPDIR",
 /// Where CUDA is.
 inline constexpr std::string_view kCudaVariables[] = {"CUDA_HOME", "CUDA_PATH"};
 
+/// What a user has this program pass to kernels, too: "NAME,NAME,PREFIX*".
+inline constexpr const char* kKeepVariable = "ASSAY_KEEP_ENV";
+/// The names in kKeepVariable.
+std::vector<std::string> names_to_keep();
+/// NAME=VALUE of all that a process that runs a kernel gets: the usual ones, those by which CUDA, Python, the
+/// frameworks and the sanitizers are set, and names_to_keep().
+std::vector<std::string> environment_of_kernels();
+
 /// NAME=VALUE of each variable that is set and has one of these names; "LC_*" is each that begins with LC_.
 /// In the order of the names, then of the environment.
 std::vector<std::string> kept_environment(std::span<const std::string_view> names);

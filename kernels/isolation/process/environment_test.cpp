@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 
 namespace assay::isolation {
 namespace {
@@ -19,6 +20,20 @@ TEST(Environment, OnlyWhatIsOnTheListIsKept) {
   for (const std::string& one : kept_environment(kUsualVariables))
     EXPECT_EQ(one.find("token"), one.npos) << one;
   for (const char* name : {"ASSAY_TEST_SECRET", "ASSAY_TEST_A", "ASSAY_TEST_AB"}) unsetenv(name);
+}
+
+TEST(Environment, AKernelGetsWhatTheUserNames) {
+  setenv("ASSAY_TEST_SECRET", "token", 1);
+  setenv("ASSAY_TEST_B", "2", 1);
+  setenv("CUDA_TEST_A", "1", 1);
+  const auto has = [](const char* one) { return std::ranges::count(environment_of_kernels(), one) == 1; };
+  EXPECT_TRUE(has("CUDA_TEST_A=1"));
+  EXPECT_FALSE(has("ASSAY_TEST_B=2"));
+  setenv(kKeepVariable, "ASSAY_TEST_B,,CUDA_*", 1);
+  EXPECT_TRUE(has("ASSAY_TEST_B=2"));
+  EXPECT_TRUE(has("CUDA_TEST_A=1")) << "once, although two lists have it";
+  EXPECT_FALSE(has("ASSAY_TEST_SECRET=token"));
+  for (const char* name : {"ASSAY_TEST_SECRET", "ASSAY_TEST_B", "CUDA_TEST_A", kKeepVariable}) unsetenv(name);
 }
 
 }  // namespace

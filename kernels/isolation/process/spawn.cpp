@@ -20,12 +20,11 @@
 #include <string_view>
 #include <thread>
 
+#include "kernels/isolation/process/environment.hpp"
 #include "kernels/isolation/process/process.hpp"
 #include "kernels/isolation/shared/message.hpp"
 #include "kernels/isolation/shared/warden_message.hpp"
 #include "reference/error.hpp"
-
-extern char** environ;
 
 namespace assay::isolation {
 
@@ -52,16 +51,15 @@ class RunsFirst {
   sched_param before_{};
 };
 
-/// The environment of this process with more in it, as posix_spawn takes it.
+/// The environment of kernels with more in it, as posix_spawn takes it.
 class Environment {
  public:
-  explicit Environment(const std::vector<std::pair<std::string, std::string>>& more) {
-    for (const auto& [name, value] : more) own_.push_back(name + "=" + value);
-    for (char** one = environ; *one; ++one)
-      if (std::none_of(more.begin(), more.end(), [&](const auto& pair) {
-            return std::string_view(*one).starts_with(pair.first + "=");
-          }))
-        all_.push_back(*one);
+  explicit Environment(const std::vector<std::pair<std::string, std::string>>& more)
+      : own_(environment_of_kernels()) {
+    for (const auto& [name, value] : more) {
+      std::erase_if(own_, [&, start = name + "="](const std::string& one) { return one.starts_with(start); });
+      own_.push_back(name + "=" + value);
+    }
     for (std::string& one : own_) all_.push_back(one.data());
     all_.push_back(nullptr);
   }

@@ -247,6 +247,8 @@ void guard_worker(const char* const* command) {
     for (const int fd : {0, 1, 2}) dup2(nothing, fd);
     guard(worker, children, own_namespace, scratch);
   }
+  // What only this program reads marks its processes.
+  unsetenv("ASSAY_WORKER_MEMORY");
   // A session of its own is a scheduling group of its own on most machines: however many processes the kernel
   // starts, together they get as much of the processor as the warden.
   setsid();

@@ -13,6 +13,7 @@
 #include "accuracy/reproduce.hpp"
 #include "accuracy/status.hpp"
 #include "kernels/isolation/isolated.hpp"
+#include "kernels/isolation/process/environment.hpp"
 #include "reference/error.hpp"
 #include "reports/cli/check/groups.hpp"
 #include "reports/cli/check/watched.hpp"
@@ -46,7 +47,8 @@ void run_race_checker(Bench& bench, const ConformanceCase& c, const OneFile& fil
       sizes += fmt::format(" {}", V);
   // An endless loop uses up its CPU time. If the machine has too little CPU time for the kernel, nothing is
   // shown.
-  std::string sandbox;
+  std::string sandbox = "env -i ";
+  for (const std::string& one : isolation::environment_of_kernels()) sandbox += shell_quoted(one) + " ";
   for (const std::string& word : sandbox_of_programs()) sandbox += shell_quoted(word) + " ";
   const Ran ran = shell(fmt::format("ulimit -t {}; setarch \"$(uname -m)\" -R timeout 600 {}'{}'{}",
                                     kRaceSeconds, sandbox, program, sizes));
