@@ -24,7 +24,8 @@ class WorkerLauncher : public Launcher,
                        public SiblingLauncher,
                        public CostlyLauncher,
                        public TimedLauncher,
-                       public LoadingLauncher {
+                       public LoadingLauncher,
+                       public DescribedLauncher {
  public:
   /// `own_stream`: the entry works on the stream that it is given. `family`: all kernels of the worker.
   WorkerLauncher(std::shared_ptr<Supervisor> supervisor, std::uint32_t entry, bool on_device, bool own_stream,
@@ -87,6 +88,8 @@ class WorkerLauncher : public Launcher,
   }
   void forget_sets() override { supervisor_->forget_sets(); }
   std::vector<LoadedFile> loaded_files() const override { return supervisor_->loaded_files(); }
+  std::string description_sha256() const override { return supervisor_->description_sha256(); }
+  std::string loaded_sha256() const override { return supervisor_->loaded_sha256(); }
 
  private:
   std::shared_ptr<Supervisor> supervisor_;

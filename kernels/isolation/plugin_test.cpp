@@ -112,6 +112,25 @@ TEST(Plugin, OtherVersionsOfTheStructsAreRead) {
   EXPECT_EQ(t.run(newer[1]).fault, "");
 }
 
+/// One declaration for those who judge, and another for those who read the contract.
+TEST(Plugin, WhatItSaysOfItselfIsReadOnce) {
+  ASSAY_NEEDS_FIXTURES();
+  const Variant v = load_plugin(fixture("fixture_two_faces")).at(0);
+  const Variant again = load_plugin(fixture("fixture_two_faces")).at(0);
+  EXPECT_EQ(again.limits.max_V, v.limits.max_V);
+  Trial t(2, 33);
+  EXPECT_EQ(t.run(v).fault, "");
+  EXPECT_NE(t.run(again).fault.find("says something else of itself when it is loaded again"),
+            std::string::npos);
+  v.launcher->restart();
+  const LaunchOutcome outcome = t.run(v);
+  EXPECT_EQ(outcome.ended, Ended::fault);
+  EXPECT_NE(outcome.fault.find("says something else of itself"), std::string::npos) << outcome.fault;
+  const Variant right = load_plugin(fixture("fixture_right")).at(0);
+  right.launcher->restart();
+  EXPECT_EQ(t.run(right).fault, "");
+}
+
 TEST(Plugin, WhatTheAuthorDeclaresCounts) {
   ASSAY_NEEDS_FIXTURES();
   const Variant v = load_plugin(fixture("fixture_declared")).at(0);

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "kernels/device.hpp"
-#include "kernels/isolation/conduct.hpp"
 #include "kernels/isolation/loaded/loaded_files.hpp"
 #include "kernels/isolation/process/sandboxed.hpp"
 #include "kernels/isolation/shared/memory_limit.hpp"
@@ -22,9 +21,12 @@ namespace assay::isolation {
 
 namespace {
 
-Command command_of(const Subject& subject, const IsolationOptions& options) {
+Command command_of(const Subject& subject, const IsolationOptions& options,
+                   const std::shared_ptr<const OpenedFile>& opened) {
   if (!subject.command.words.empty()) return subject.command;
-  return {{worker_executable(options.worker), "worker", std::to_string(kSocket)}};
+  Command command{{worker_executable(options.worker), "worker", std::to_string(kSocket)}};
+  command.opened = opened;
+  return command;
 }
 
 /// A registered key says where it runs. Any other subject may use a GPU if there is one.
@@ -46,6 +48,11 @@ Guard guard_for(const Subject& subject, const IsolationOptions& options) {
   return guard;
 }
 
+/// An interpreter opens its module itself.
+std::shared_ptr<const OpenedFile> opened_by(const Subject& subject) {
+  return subject.plugin && subject.command.words.empty() ? OpenedFile::of(subject.name) : nullptr;
+}
+
 /// Whose it is: the file's or the module's. Registered kernels trust each other.
 std::string kernel_of(const Subject& subject) { return subject.plugin ? subject.name : std::string(); }
 
@@ -54,11 +61,17 @@ std::string kernel_of(const Subject& subject) { return subject.plugin ? subject.
 Supervisor::Supervisor(Subject subject, const IsolationOptions& options)
     : subject_(std::move(subject)),
       options_(options),
+      opened_(opened_by(subject_)),
       guard_(guard_for(subject_, options)),
-      parent_(worker_parent(command_of(subject_, options), reach_of(subject_, options), guard_ != Guard::none,
-                            kernel_of(subject_))) {}
+      parent_(worker_parent(command_of(subject_, options, opened_), reach_of(subject_, options),
+                            guard_ != Guard::none, kernel_of(subject_))) {}
 
 void Supervisor::start() {
+  start_any();
+  if (!two_faced_.empty()) throw InputError(two_faced_);
+}
+
+void Supervisor::start_any() {
   if (process_) return;
   try {
     start_once();
@@ -81,6 +94,7 @@ std::unique_ptr<Process> Supervisor::new_process() {
 }
 
 void Supervisor::start_once() {
+  require_unchanged();
   std::uint64_t base = 0;
   try {
     // A new arena for each worker, because something that an older worker started may still write into the
@@ -131,6 +145,8 @@ void Supervisor::start_once() {
       if (lacks) throw EnvironmentError(error);
       throw InputError(error);
     }
+    look_at_description(loaded.count);
+    require_unchanged();
   } catch (const Failure& f) {
     allowed_ = allowed;
     if (f.from_outside || f.ended == Ended::lost) throw;
@@ -148,7 +164,7 @@ void Supervisor::begin_with(const std::string& runtime) {
                     "LD_LIBRARY_PATH may name the folder where it is",
                     shown(), runtime));
   runtime_ = runtime;
-  Command command = command_of(subject_, options_);
+  Command command = command_of(subject_, options_, opened_);
   command.environment = {{"LD_PRELOAD", runtime}};
   // What a worker still has at its end is not the kernel's loss.
   if (!std::getenv("ASAN_OPTIONS")) command.environment.emplace_back("ASAN_OPTIONS", "detect_leaks=0");
@@ -158,24 +174,14 @@ void Supervisor::begin_with(const std::string& runtime) {
 std::uint32_t Supervisor::load() {
   const std::lock_guard<std::mutex> lock(mutex_);
   try {
-    start();
+    start_any();
   } catch (const Failure& f) {
     throw EnvironmentError(fmt::format("{}: its worker was lost while it was loaded: {}", shown(), f.text));
   }
-  return entries_;
+  return description_ ? static_cast<std::uint32_t>(description_->entries.size()) : entries_;
 }
 
-Described Supervisor::describe(std::uint32_t entry) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  Describe request;
-  request.entry = entry;
-  try {
-    start();
-    return ask<Described>(request);
-  } catch (const Failure& f) {
-    throw DiedAtLoad(fmt::format("{}: crashed while it was read: {}", shown(), f.text), f.ended);
-  }
-}
+Described Supervisor::describe(std::uint32_t entry) const { return description_->entries.at(entry); }
 
 std::uint64_t Supervisor::workspace_bytes(std::uint32_t entry, bool on_device, const Problem& p) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -284,6 +290,7 @@ Process::Patience Supervisor::waiting() {
   const double patient = patience();
   Process::Patience p{patient, patient + on_the_wall()};
   if (on_device_) p.share = [this] { return device_.share(); };
+  p.excess = [this] { return excess(); };
   return p;
 }
 
@@ -296,7 +303,7 @@ std::string Supervisor::much_memory() const {
 
 void Supervisor::lose(Process::Heard heard) {
   Failure f;
-  const auto [allowed, at_most, share] = waiting();
+  const auto [allowed, at_most, share, too_much] = waiting();
   const char* const shortened = hung_ && allowed < times_ * options_.timeout_seconds
                                     ? " (it hung before, so it gets less than --timeout)"
                                     : "";
@@ -322,6 +329,9 @@ void Supervisor::lose(Process::Heard heard) {
       if (process_->signal()) f.text += where(*process_->signal());
       f.from_outside = process_->killed();
       break;
+    case Process::Heard::excessive:
+      f.text = excess();
+      break;
     case Process::Heard::message:
       f.text = "sent bytes of its own to the supervisor";
   }
@@ -340,22 +350,6 @@ void Supervisor::lose(Process::Heard heard) {
     disturbance_.doubtful = true;
   }
   throw f;
-}
-
-void Supervisor::look_at_conduct(Failure& f) {
-  const bool stopped = f.ended == Ended::hung;
-  if (!process_->unexplained() || count_unexplained_end(subject_.name) <= kMostUnexplainedEnds) return;
-  const std::string how = stopped ? "stopped" : "ended", by = stopped ? "a signal" : process_->killer(),
-                    often = fmt::format("in more than {} launches", kMostUnexplainedEnds);
-  if (process_->alone()) {
-    f.text = stopped ? fmt::format("{}, its own, {}", kStoppedBySignal, often)
-                     : fmt::format("ended its own process by {} {}", by, often);
-    f.from_outside = false;
-  } else {
-    disturbance_.lost = lost_for_want(
-        FaultKind::died,
-        fmt::format("its process was {} by {} {}: by itself or by another one", how, by, often));
-  }
 }
 
 std::string Supervisor::where(const Signal& s) const {

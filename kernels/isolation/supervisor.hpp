@@ -16,6 +16,7 @@
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/isolation/loaded/loaded_files.hpp"
 #include "kernels/isolation/parts.hpp"
+#include "kernels/isolation/process/description.hpp"
 #include "kernels/isolation/process/process.hpp"
 #include "kernels/isolation/process/warm_process.hpp"
 #include "kernels/isolation/shared/arena.hpp"
@@ -51,10 +52,14 @@ class Supervisor {
   /// Starts the worker and returns the number of its entries. Throws InputError if the subject cannot be
   /// loaded.
   std::uint32_t load();
+  /// SHA-256 of what the loaded file says of itself; empty for a registered kernel.
+  std::string description_sha256() const { return description_ ? description_->sha256 : std::string(); }
   /// What the loaded worker says that its kernels are made of, or empty.
   const std::string& made_of() const { return made_of_; }
-  /// The description that an entry gives of itself. Throws InputError.
-  Described describe(std::uint32_t entry);
+  /// The description that an entry of a loaded file gives of itself: what the first worker said.
+  Described describe(std::uint32_t entry) const;
+  /// SHA-256 of the shared object that all workers load; empty for what is none.
+  std::string loaded_sha256() const { return opened_ ? opened_->sha256() : std::string(); }
   /// The bytes of workspace, asked once per problem. 0 after a failure; the next launch then reports the
   /// failure.
   std::uint64_t workspace_bytes(std::uint32_t entry, bool on_device, const Problem& problem);
@@ -92,6 +97,11 @@ class Supervisor {
 
   /// Throws InputError, or a Failure that is `lost` if no worker can be had now.
   void start();
+  /// The same, even if the worker says something else of itself than an earlier one.
+  void start_any();
+  void look_at_description(std::uint32_t count);
+  /// Throws InputError if the shared object is loaded by its path, and is another file by now.
+  void require_unchanged() const;
   void start_once();
   std::unique_ptr<Process> new_process();
   const std::string& shown() const { return subject_.shown.empty() ? subject_.name : subject_.shown; }
@@ -109,6 +119,8 @@ class Supervisor {
   double on_the_wall() const;     // further seconds, by the wall clock
   bool first_of_its_shape(std::uint32_t entry, const Problem& problem, const Images& images);
   Process::Patience waiting();
+  void expect_shared(const Launch& request);
+  std::string excess() const;
   std::string where(const Signal& signal) const;
 
   /// Returns true if the launch must be made again, because its end may have come from outside.
@@ -132,6 +144,7 @@ class Supervisor {
 
   const Subject subject_;
   const IsolationOptions options_;
+  const std::shared_ptr<const OpenedFile> opened_;
   const Guard guard_;
   std::shared_ptr<Parent> parent_;
   std::string runtime_;  // the library that its workers have as their first
@@ -140,6 +153,8 @@ class Supervisor {
   std::unique_ptr<Process> process_;
   DeviceSide device_;
   std::uint32_t entries_ = 0;
+  std::shared_ptr<const Description> description_;  // what the first worker of this file said
+  std::string two_faced_;                           // that a later one said something else
   std::string made_of_;
   std::set<std::array<std::int64_t, 9>> shapes_;  // shapes that the worker was given
   std::uint64_t base_ = 0;                        // where the worker maps the arena's regions

@@ -29,6 +29,7 @@ const Answer& Supervisor::ask(Request& request, const std::vector<int>& descript
         std::max(slowest_, std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count());
     if (std::is_same_v<Request, Launch>)
       disturbance_.ended_seconds = std::max(disturbance_.ended_seconds, used);
+    if (arena_->excess() > 0) lose(Process::Heard::excessive);
   }
   const Answer* answer = heard == Process::Heard::message ? as<Answer>(answer_, length, sequence_) : nullptr;
   if (!answer) lose(heard);

@@ -113,6 +113,7 @@ bool Supervisor::launch_on_host(Launch& request, const Variant& variant, const s
     }
   }
   bool bystanders = true;
+  expect_shared(request);
   try {
     const Done& done = ask<Done>(request);
     bystanders = done.others != 0;

@@ -146,6 +146,7 @@ void Supervisor::parts_on_host(Launch& request, PartBuffers& buffers, PartOutcom
     return;
   }
   const auto asked = std::chrono::steady_clock::now();
+  expect_shared(request);
   try {
     const Done& done = ask<Done>(request);
     if (done.refused) outcome.no_room = "executor: the plugin does not choose blocks (assay_executor_rows)";

@@ -45,8 +45,9 @@ struct CertifiedCheck {
 
 struct CertifiedKernel {
   std::string key, op, claim;
-  std::string made_by;  // compiler and flags, where this program or the caller compiled it
-  std::string where;    // in_process, sandbox, not_sandboxed, landlock
+  std::string description_sha256;  // of what the file says of its kernels; empty for a registered one
+  std::string made_by;             // compiler and flags, where this program or the caller compiled it
+  std::string where;               // in_process, sandbox, not_sandboxed, landlock
   bool on_host = false;
   std::string verdict;             // of the check: "PASS"
   std::string within, undeclared;  // the contract; its limits that nobody declared

@@ -58,6 +58,7 @@ void each_field(C& c, Visit& visit) {
   visit("key", c.key);
   visit("op", c.op);
   visit("claim", c.claim);
+  visit.if_set("description_sha256", c.description_sha256);
   visit("made_by", c.made_by);
   visit("where", c.where);
   visit("on_host", c.on_host);

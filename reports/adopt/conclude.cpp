@@ -13,6 +13,7 @@
 #include "accuracy/record_fields.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/candidate.hpp"
+#include "kernels/isolation/process/description.hpp"
 #include "reports/data/conformance_text.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/html.hpp"
@@ -109,6 +110,8 @@ CertifiedKernel certified_kernel(const Variant& v, const ReportData& data) {
   k.key = v.key();
   k.op = name(v.op);
   k.claim = claimed_class(v);
+  if (const auto* const told = dynamic_cast<const isolation::DescribedLauncher*>(v.launcher.get()))
+    k.description_sha256 = told->description_sha256();
   k.made_by = v.file;
   k.on_host = !on_device(v);
   std::array<CheckResult, kChecks> checks{};

@@ -6,7 +6,7 @@
 static void misbehave(const assay_call* c) {
   int fd;
   (void)c;
-  for (fd = 0; fd < 64; ++fd) close(fd);
+  for (fd = 0; fd < 1024; ++fd) close(fd);
   for (;;) pause();
 }
 CANDIDATE("closes_and_sleeps")

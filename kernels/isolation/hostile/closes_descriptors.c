@@ -6,6 +6,6 @@
 static void misbehave(const assay_call* c) {
   int fd;
   (void)c;
-  for (fd = 0; fd < 64; ++fd) close(fd);
+  for (fd = 0; fd < 1024; ++fd) close(fd);
 }
 CANDIDATE("closes_descriptors")

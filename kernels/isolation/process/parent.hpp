@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 
 namespace assay::isolation {
@@ -25,6 +26,10 @@ class Parent {
   virtual bool alone() const { return false; }
   /// True if the worker ended because what had started it was ended. Call it before `reap`.
   virtual bool ended_with_it(pid_t) { return false; }
+  /// The buffers of this worker's launches may take this many MiB.
+  virtual void expects_shared(pid_t, std::int64_t /*mib*/) {}
+  /// True if its workers load the copy of an opened file, whatever its path names.
+  virtual bool loads_copy() const { return false; }
   /// Its name in messages.
   virtual std::string name() const = 0;
 };

@@ -151,6 +151,7 @@ Process::Heard Process::hear(Anything& into, long& length, const Patience& patie
     spent += tick.stopped ? 0 : share * tick.used;
     stopped += tick.stopped ? elapsed : 0;
     halted = tick.stopped && !tick.traced ? halted + elapsed : 0;
+    if (patience.excess && !patience.excess().empty()) return Heard::excessive;
     if (spent >= patience.seconds) return Heard::late;
     halted_ = halted >= most_halted;
     if (stopped >= patience.seconds || halted_) return Heard::suspended;

@@ -41,12 +41,15 @@ class Process {
     /// For a device: the share of its time, since the last call, that a worker could have had, 0 to 1. It is
     /// called only in waits that are longer than usual. If null, the share is 1.
     std::function<double()> share = {};
+    /// At every tick: why the worker must not go on, or empty.
+    std::function<std::string()> excess = {};
   };
   enum class Heard {
     message,
     late,       // it has used all its seconds
     suspended,  // a signal had stopped it for kStoppedSeconds, or a debugger for all its seconds
     starved,    // it got too little time on a processor or the device
+    excessive,  // Patience::excess gave a reason
     gone
   };
   /// A signal that stops a process may come from a user who lets it go on at once. It is waited no longer.
@@ -60,6 +63,7 @@ class Process {
   /// status 3". What it printed last is not part of this.
   std::string death();
   pid_t pid() const { return pid_; }
+  void expects_shared(std::int64_t mib) { parent_->expects_shared(pid_, mib); }
   /// Call it after `death`. True if a signal ended it that anybody may send, and no supervisor here sent it.
   bool killed() const;
   /// Call it after `death`, or after `suspended`. True if it was killed or stopped by a signal that the

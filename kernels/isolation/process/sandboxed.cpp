@@ -73,8 +73,13 @@ void offer_to_oom_killer(pid_t pid) {
 SandboxSpawner::SandboxSpawner(const Sandbox& sandbox, std::string warden, Command command)
     : warden_(std::move(warden)),
       alone_(std::ranges::count(sandbox.front, "--unshare-pid") > 0),
+      copy_(!sandbox.front.empty() && command.opened && command.opened->has_copy()),
       command_(std::move(command)) {
   whole_.words = sandbox.front;
+  // Where the path was, workers find what was opened once.
+  if (copy_)
+    whole_.words.insert(whole_.words.end() - 1,
+                        {"--ro-bind-data", std::to_string(kCopy), command_.opened->path()});
   auto environment = sandbox.environment;
   environment.insert(environment.end(), command_.environment.begin(), command_.environment.end());
   // Not for `bwrap` itself. Its last word is "--".
@@ -105,11 +110,13 @@ int SandboxSpawner::start(int socket, int output, pid_t& pid) {
   Running one;
   one.warden = pair[0];
   command.executable = moved_away(open(warden_.c_str(), O_PATH | O_CLOEXEC));
+  if (copy_) command.copy = moved_away(command_.opened->open_copy());
   int error = theirs < 0               ? EMFILE
               : command.executable < 0 ? errno
                                        : spawn(command, socket, output, one.first);
   close(theirs);
   close(command.executable);
+  if (command.copy >= 0) close(command.copy);
   if (error == 0) {
     pollfd watched{one.warden, POLLIN, 0};
     bool closed = false;
@@ -191,6 +198,14 @@ bool SandboxSpawner::ended_with_it(pid_t pid) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto at = all_.find(pid);
   return at != all_.end() && at->second.gone;
+}
+
+void SandboxSpawner::expects_shared(pid_t pid, std::int64_t mib) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto at = all_.find(pid);
+  if (at == all_.end() || at->second.warden < 0) return;
+  const WardenMessage m{WardenSays::shared, static_cast<std::int32_t>(mib)};
+  ::send(at->second.warden, &m, sizeof m, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 std::shared_ptr<Parent> worker_parent(const Command& command, Reach reach, bool sandbox,

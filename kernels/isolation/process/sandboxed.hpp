@@ -30,6 +30,8 @@ class SandboxSpawner : public Parent {
   std::string ended_it(pid_t pid) override;
   bool alone() const override { return alone_; }
   bool ended_with_it(pid_t pid) override;
+  void expects_shared(pid_t pid, std::int64_t mib) override;
+  bool loads_copy() const override { return copy_; }
 
  private:
   struct Running {
@@ -44,7 +46,7 @@ class SandboxSpawner : public Parent {
   static bool finished(Running& one);
 
   const std::string warden_;
-  const bool alone_;
+  const bool alone_, copy_;
   const Command command_;
   Command whole_;  // what is really run
   std::mutex mutex_;

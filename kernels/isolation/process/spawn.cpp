@@ -81,6 +81,7 @@ int spawn_here(const Command& command, int socket, int output, pid_t& pid) {
   posix_spawn_file_actions_adddup2(&files, socket, kSocket);
   if (command.library >= 0) posix_spawn_file_actions_adddup2(&files, command.library, kLibrary);
   if (command.warden >= 0) posix_spawn_file_actions_adddup2(&files, command.warden, kWarden);
+  if (command.copy >= 0) posix_spawn_file_actions_adddup2(&files, command.copy, kCopy);
   if (command.executable >= 0)
     posix_spawn_file_actions_adddup2(&files, command.executable, kWardenExecutable);
   sigset_t none, every;

@@ -4,10 +4,12 @@
 
 #include <sys/types.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "kernels/isolation/process/opened_file.hpp"
 #include "kernels/isolation/process/parent.hpp"
 
 namespace assay::isolation {
@@ -21,6 +23,9 @@ struct Command {
   int library = -1;                // a descriptor that it gets as kLibrary, or -1
   int warden = -1;                 // a descriptor that it gets as kWarden, or -1
   int executable = -1;             // a descriptor that it gets as kWardenExecutable, or -1
+  int copy = -1;                   // a descriptor that bwrap gets as kCopy, or -1
+  /// The shared object that the worker loads.
+  std::shared_ptr<const OpenedFile> opened = {};
   /// Added to its environment: names and values.
   std::vector<std::pair<std::string, std::string>> environment = {};
 };

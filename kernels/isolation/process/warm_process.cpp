@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -156,6 +157,12 @@ bool WarmProcess::exited(pid_t pid) {
 bool WarmProcess::ended_with_it(pid_t) {
   const std::lock_guard<std::mutex> lock(mutex_);
   return !process_;
+}
+
+void WarmProcess::expects_shared(pid_t, std::int64_t mib) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  shared_ = std::max(shared_, mib);
+  if (process_) process_->expects_shared(shared_);
 }
 
 bool WarmProcess::reap(pid_t pid, int& status) {

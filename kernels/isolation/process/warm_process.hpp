@@ -36,6 +36,7 @@ class WarmProcess : public Parent {
   std::string name() const override { return parent_->name(); }
   bool alone() const override { return parent_->alone(); }
   bool ended_with_it(pid_t pid) override;
+  void expects_shared(pid_t pid, std::int64_t mib) override;
 
  private:
   template <class Answer, class Request>
@@ -51,6 +52,7 @@ class WarmProcess : public Parent {
   std::unique_ptr<Process> process_;
   Anything answer_;
   std::uint32_t sequence_ = 0;
+  std::int64_t shared_ = 0;       // MiB: the most that one worker expects
   std::map<pid_t, pid_t> names_;  // how it calls its workers, which differs in a sandbox
 };
 

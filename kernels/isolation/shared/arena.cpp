@@ -3,8 +3,10 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -70,7 +72,7 @@ std::uint64_t alignment_of(const Variant& variant, const Problem& problem, int b
   }
 }
 
-Arena::Arena() : file_(memfd_create("assay", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+Arena::Arena() : file_(memfd_create("shm", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
   // Sparse: pages exist only once they are written. Sealed: a worker that truncated the file would crash its
   // supervisor.
   if (file_ < 0 || ftruncate(file_, static_cast<off_t>(region(kSlots, 0))) != 0 ||
@@ -109,9 +111,24 @@ Arena::View& Arena::view(int slot, int buffer, std::uint64_t bytes) {
   return v;
 }
 
+void Arena::expect(int slot, int buffer, std::uint64_t bytes) {
+  std::uint64_t& of = expected_of_[slot][buffer];
+  if (bytes <= of) return;
+  expected_ += bytes - of;
+  of = bytes;
+}
+
+std::int64_t Arena::excess() const {
+  struct stat now {};
+  if (fstat(file_, &now) != 0) return 0;
+  constexpr std::int64_t kBlock = 512;  // bytes, whatever the file system
+  return std::max<std::int64_t>(0, (static_cast<std::int64_t>(now.st_blocks) * kBlock >> 20) - expected());
+}
+
 void Arena::put(int slot, int buffer, const Image& image, const Placement& p) {
   if (image.empty()) return;
   View& v = view(slot, buffer, p.slice.mapped);
+  expect(slot, buffer, p.slice.mapped);
   std::memset(v.at, kFront, p.image_at);
   std::memcpy(v.at + p.image_at, image.data(), p.stored);
 }

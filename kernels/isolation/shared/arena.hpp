@@ -40,6 +40,12 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
 
   int descriptor() const { return file_; }
+  /// The worker may use this many bytes of a region from now on.
+  void expect(int slot, int buffer, std::uint64_t bytes);
+  /// MiB that the worker may use, in all regions.
+  std::int64_t expected() const { return static_cast<std::int64_t>(expected_ >> 20) + kRounded; }
+  /// MiB that are in use beyond these: somebody has mapped the file elsewhere.
+  std::int64_t excess() const;
   /// Copies the image in, and fills the mapped bytes in front of it with a pattern.
   void put(int slot, int buffer, const Image& image, const Placement& p);
   /// Copies the image out. False if the bytes in front of it have changed.
@@ -59,7 +65,12 @@ class Arena {
   /// Throws std::bad_alloc.
   View& view(int slot, int buffer, std::uint64_t bytes);
 
+  /// MiB: the system may round each buffer up to a large page.
+  static constexpr std::int64_t kRounded = 64;
+
   int file_ = -1;
+  std::uint64_t expected_ = 0;
+  std::uint64_t expected_of_[kSlots][kBuffers] = {};
   View views_[kSlots][kBuffers];
 };
 

@@ -96,6 +96,14 @@ std::optional<std::int64_t> memory_kills() {
   return kills_in("/proc/vmstat");
 }
 
+std::int64_t shared_memory(int pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/status");
+  std::int64_t kib = 0;
+  for (std::string word; in >> word;)
+    if (word == "RssShmem:" && in >> kib) return kib >> 10;
+  return 0;
+}
+
 std::int64_t own_memory(int pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/statm");
   std::int64_t size = 0, resident = 0, shared = 0;

@@ -26,5 +26,7 @@ std::optional<std::int64_t> memory_kills();
 
 /// MiB that a process has for itself. Memory that it shares, such as the buffers of a launch, does not count.
 std::int64_t own_memory(int pid);
+/// MiB of memory that a process shares with others, or could, and that is no file's on a disk.
+std::int64_t shared_memory(int pid);
 
 }  // namespace assay::isolation

@@ -11,12 +11,15 @@ namespace assay::isolation {
 inline constexpr int kWarden = 5;
 /// The program that is run as the warden. Inside the sandbox its path may be hidden.
 inline constexpr int kWardenExecutable = 6;
+/// A copy of the shared object that the worker loads, for bwrap, which closes it.
+inline constexpr int kCopy = 7;
 
 enum class WardenSays : std::int32_t {
   started,    // by the worker, before it runs anything: the operating system adds its process id
   ended,      // the worker has ended; `value` is as from waitpid
   processes,  // it ends the worker, because more than `value` processes ran
   memory,     // it ends the worker, because more than `value` MiB were in use
+  shared,     // by the supervisor: the buffers of a launch may take `value` MiB
 };
 
 struct WardenMessage {

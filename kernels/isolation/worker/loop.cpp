@@ -2,8 +2,10 @@
 #include "kernels/isolation/worker/loop.hpp"
 
 #include <cxxabi.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,7 +27,7 @@ namespace {
 
 class Worker {
  public:
-  explicit Worker(OpenKernels open) : open_(std::move(open)) {}
+  Worker(OpenKernels open, int socket) : socket_(socket), open_(std::move(open)) {}
 
   /// Serves until the supervisor is gone.
   int serve() {
@@ -36,7 +38,7 @@ class Worker {
     for (;;) {
       Anything request;
       std::vector<int> descriptors;
-      const long length = receive(kSocket, request, &descriptors);
+      const long length = receive(socket_, request, &descriptors);
       if (length == 0) return 0;
       if (length < 0) return kSpeechless;
       sequence_ = request.head.sequence;
@@ -48,7 +50,7 @@ class Worker {
   template <class Message>
   bool answer(Message& m) {
     m.head.sequence = sequence_;
-    return send(kSocket, m);
+    return send(socket_, m);
   }
 
   bool handle(const Anything& any, long length, const std::vector<int>& descriptors) {
@@ -169,6 +171,7 @@ class Worker {
     for (int i = 0; i < 2; ++i) d.say(i, faults[static_cast<std::size_t>(i)]);
   }
 
+  const int socket_;
   std::uint32_t sequence_ = 0;
   WorkerMemory memory_;
   const OpenKernels open_;
@@ -178,6 +181,18 @@ class Worker {
   Bystanders bystanders_;
   WorkerDevice device_;
 };
+
+/// The worker's end under another number, which differs from worker to worker: descriptor 3 would tell a
+/// kernel where it is.
+int moved_socket() {
+  constexpr unsigned kLeast = 64, kMost = 1000;
+  unsigned drawn = 0;
+  if (getrandom(&drawn, sizeof drawn, GRND_NONBLOCK) != sizeof drawn) drawn = static_cast<unsigned>(getpid());
+  const int moved = fcntl(kSocket, F_DUPFD_CLOEXEC, static_cast<int>(kLeast + drawn % (kMost - kLeast)));
+  if (moved < 0) return kSocket;  // few descriptors are allowed
+  close(kSocket);
+  return moved;
+}
 
 }  // namespace
 
@@ -203,9 +218,10 @@ int serve(const OpenKernels& open, bool forked) {
     confine();
   Bystanders::adopt_orphans();
   use_signal_stack();
-  report_signals(kSocket);
+  const int socket = moved_socket();
+  report_signals(socket);
   // Never destroyed: what a kernel left running may still use it.
-  return (new Worker(open))->serve();
+  return (new Worker(open, socket))->serve();
 }
 
 }  // namespace assay::isolation

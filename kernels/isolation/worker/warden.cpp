@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -91,20 +92,35 @@ std::vector<int> others_in_namespace() {
   return found;
 }
 
-/// What the worker and all that it has started use. The shared memory of a launch is not theirs.
-Use use_now(bool own_namespace) {
+/// What the worker and all that it has started use. The shared memory of a launch, `shared` MiB, is not
+/// theirs.
+Use use_now(bool own_namespace, std::int64_t shared) {
   const std::vector<int> all = own_namespace ? others_in_namespace() : descendants(kMostProcesses + 1);
   Use use{all.size(), 0};
   if (use.processes > kMostProcesses) return use;
-  for (const int pid : all) use.mib += own_memory(pid);
+  for (const int pid : all)
+    use.mib += own_memory(pid) + std::max<std::int64_t>(0, shared_memory(pid) - shared);
   return use;
 }
 
 using Saying = std::function<void(WardenSays, int)>;
 
+/// Reads what the supervisor says. False if it has closed its end.
+bool listen(std::int64_t& shared) {
+  WardenMessage m;
+  for (;;) {
+    const ssize_t n = recv(kWarden, &m, sizeof m, MSG_DONTWAIT);
+    if (n < 0) return errno == EAGAIN || errno == EINTR;
+    if (n != sizeof m || m.says != WardenSays::shared) return false;
+    shared = std::max<std::int64_t>(shared, m.value);
+  }
+}
+
 /// Ends all processes if they use too much, and says so.
-void watch(std::int64_t most_memory, bool own_namespace, const Saying& says) {
-  const Use use = use_now(own_namespace);
+void watch(std::int64_t most_memory, bool own_namespace, std::int64_t& shared, const Saying& says) {
+  Use use = use_now(own_namespace, shared);
+  // A launch may have begun since the supervisor was heard.
+  if (use.mib > most_memory && listen(shared)) use = use_now(own_namespace, shared);
   if (use.processes > kMostProcesses)
     says(WardenSays::processes, static_cast<int>(kMostProcesses));
   else if (use.mib > most_memory)
@@ -137,14 +153,15 @@ void reap(pid_t worker, bool& reported) {
 [[noreturn]] void guard(pid_t worker, int children, bool own_namespace, const std::string& scratch) {
   bool reported = false;
   const std::int64_t memory = most_memory();
+  std::int64_t shared = 0;
   for (;;) {
     pollfd watched[2] = {{kWarden, POLLIN, 0}, {children, POLLIN, 0}};
     poll(watched, 2, kTickMs);
-    if (watched[0].revents) break;  // the supervisor has closed its end
+    if (watched[0].revents && !listen(shared)) break;  // the supervisor has closed its end
     signalfd_siginfo drained;
     while (read(children, &drained, sizeof drained) > 0) continue;
     reap(worker, reported);
-    watch(memory, own_namespace, say);
+    watch(memory, own_namespace, shared, say);
   }
   // The first process of a namespace takes all others with it.
   if (!own_namespace) end_descendants();
@@ -199,6 +216,7 @@ int status_of_shell(int status) { return WIFEXITED(status) ? WEXITSTATUS(status)
   int status = 1 << 8;
   bool ended = child < 0;
   const std::int64_t memory = most_memory();
+  std::int64_t shared = 0;  // a program has no buffers of ours
   while (!ended) {
     pollfd one{signals, POLLIN, 0};
     if (poll(&one, 1, kTickMs) > 0) {
@@ -210,7 +228,7 @@ int status_of_shell(int status) { return WIFEXITED(status) ? WEXITSTATUS(status)
     }
     for (int of = 0, pid = 0; !ended && (pid = waitpid(-1, &of, WNOHANG)) > 0;)
       if (pid == child) status = of, ended = true;
-    watch(memory, false, [](WardenSays what, int most) {
+    watch(memory, false, shared, [](WardenSays what, int most) {
       std::fprintf(stderr, "assay: ended by the sandbox: more than %d %s\n", most,
                    what == WardenSays::memory ? "MiB of memory" : "processes");
     });

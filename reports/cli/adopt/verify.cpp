@@ -13,6 +13,7 @@
 #include <set>
 
 #include "kernels/candidate.hpp"
+#include "kernels/isolation/process/description.hpp"
 #include "reference/error.hpp"
 #include "reference/parallel.hpp"
 #include "reports/adopt/certificate.hpp"
@@ -146,8 +147,20 @@ void judge_new_cases(const Certificate& c, const VerifyArguments& o, const std::
         "no new case could be judged, so nothing is shown of inputs that were not known before");
 }
 
+/// What the file says of its kernels is read again, and must be what was certified.
+void require_descriptions(const Certificate& c, const std::vector<Target>& targets, Verification& v) {
+  for (const Target& t : targets) {
+    const auto* const told = dynamic_cast<const isolation::DescribedLauncher*>(t.variant.launcher.get());
+    const auto k = std::ranges::find(c.kernels, t.variant.key(), &CertifiedKernel::key);
+    if (!told || k == c.kernels.end() || k->description_sha256.empty()) continue;
+    if (told->description_sha256() != k->description_sha256)
+      v.differences.push_back(k->key + ": the file says something else of its kernels than was certified");
+  }
+}
+
 void replay_cases(const Certificate& c, const VerifyArguments& o, const std::vector<Target>& targets,
                   bool same_bytes, Verification& v) {
+  require_descriptions(c, targets, v);
   const std::vector<const CertifiedCase*> sample = sample_of(c.cases, o.cases, o.seed.value);
   const int threads = threads_for(o, targets);
   std::vector<std::optional<CaseRunner>> places(static_cast<std::size_t>(workers_for(sample.size(), threads)));
