@@ -9,10 +9,10 @@ set(ASSAY_LONG_TESTS
   Of/RightFiles.* Of/AdoptExamples.* AdoptExamplesFolder.* BlockOwners.* OneFile.LaunchersThatMacrosMakeAndTemplates
   OneFile.RacesAreFound OwnObject.No* OwnObject.Right* OneFile.NvccWithTheFlagsOfExtensions OneFile.SaysInOneLine* OneFile.LaunchersAsPeopleWriteThem
   OneFile.GroupsCubAndRowsOfAWarp OneFile.WorkOnTheDefaultStream* OneFile.NamesWhatIsWrong OneFile.TemplateOfThreeTypes*
-  CheckCommand.TheReproduceLineOfAFile* CheckCommand.WhatNobodyPromised* CheckCommand.WithoutAGpuAKernelForOne*
+  Branches.* NewCases.FindAKernel* Seed.AKernelThatKnows* CheckCommand.TheReproduceLineOfAFile* CheckCommand.WhatNobodyPromised* CheckCommand.WithoutAGpuAKernelForOne*
   MergeCommand.UndeclaredLimits* ProgressLine.* Containers.* ManyRecords.* SamplerFile.* Adopt.ASourceFile* PythonCandidates.ARightOne* OneFileCache.* ReadFilesOfAProject.* SourceCandidates.NamesOneOfAFile SourceCandidates.ADeclaration*
   # whole checks of kernels of the registry and of planted faults
-  Conformance.RightKernelsPass* Conformance.OneCaseAlone* Conformance.PlantedFaultsAreNamed
+  StaleOutputs.AKernel* StaleOutputs.AnElement* Conformance.RightKernelsPass* Conformance.OneCaseAlone* Conformance.PlantedFaultsAreNamed
   BehavesLike.NoRegisteredClaimIsRefuted PlantedRules.* LimitSearch.* Causal.* Operands.WrongOnes* Operands.TheReferenceVariantPasses
   Operands.EveryRowOfMany* Operands.RightKernelsPass* Undeclared.ASumOfTooFewBits* Undeclared.AnotherSumForManyRows*
   VariantMutant.WithoutAFault* Variants/EmptySlices.*/host

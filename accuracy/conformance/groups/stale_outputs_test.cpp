@@ -43,7 +43,7 @@ Variant right_only_if(const Rule& rule) {
   return v;
 }
 
-ConformanceResult checked(const Variant& v, const char* group, std::uint64_t seed) {
+ConformanceResult checked_in(const Variant& v, const char* group, std::uint64_t seed) {
   ConformanceOptions o;
   o.only = {group};
   o.extent = Extent::quick;
@@ -55,7 +55,7 @@ ConformanceResult checked(const Variant& v, const char* group, std::uint64_t see
   return run_conformance([&] { return v; }, o);
 }
 
-std::int64_t failed(const ConformanceResult& result) {
+std::int64_t failed_of(const ConformanceResult& result) {
   return std::count_if(result.records.begin(), result.records.end(),
                        [](const Record& r) { return r.status == Status::fail; });
 }
@@ -77,7 +77,7 @@ TEST(StaleOutputs, AKernelThatAsksForWhatItFindsThereFailsInEveryGroup) {
   };
   for (const auto& [words, rule] : rules)
     for (const char* group : kGroups)
-      EXPECT_GT(failed(checked(right_only_if(rule), group, 1)), 0) << words << " in " << group;
+      EXPECT_GT(failed_of(checked_in(right_only_if(rule), group, 1)), 0) << words << " in " << group;
 }
 
 /// Words that two runs have in common are those that memory holds in use.
@@ -90,7 +90,7 @@ TEST(StaleOutputs, AreDrawnFromTheSeedAndNothingElse) {
       runs[n].push_back(w);
       return true;
     });
-    EXPECT_EQ(failed(checked(v, "layout", seeds[n])), 0);
+    EXPECT_EQ(failed_of(checked_in(v, "layout", seeds[n])), 0);
   }
   EXPECT_EQ(runs[0], runs[1]);
   for (const int n : {0, 2})
@@ -112,7 +112,7 @@ TEST(StaleOutputs, AnElementThatIsLeftOutIsSeenInEveryGroup) {
       out[r * p.out_pitch + p.V - 1] = before[static_cast<std::size_t>(r)];
   };
   for (const char* group : kGroups) {
-    const ConformanceResult result = checked(v, group, 1);
+    const ConformanceResult result = checked_in(v, group, 1);
     std::int64_t unwritten = 0, passed = 0;
     for (const Record& r : result.records) {
       passed += r.status == Status::pass && r.V > 0 && r.rows > 0;

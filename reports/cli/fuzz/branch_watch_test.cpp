@@ -18,7 +18,7 @@ namespace assay {
 namespace {
 
 /// A right kernel with a back door: `wrong` says for which rows it is 5 % too large.
-std::string kernel(const std::string& wrong) {
+std::string with_back_door(const std::string& wrong) {
   return R"(#include <cuda_runtime.h>
 #include <math.h>
 __global__ void rows_of(const float* in, float* out, int rows, int V) {
@@ -43,7 +43,7 @@ class Branches : public testing::Test {
  protected:
   std::string at(const std::string& name) const { return (own_.path() / name).string(); }
   command_test::Outcome fuzz(const std::string& wrong) const {
-    std::ofstream(at("k.cu")) << kernel(wrong);
+    std::ofstream(at("k.cu")) << with_back_door(wrong);
     return command_test::call_words(
         {"fuzz", at("k.cu"), "--entry", "softmax", "--host", "--evaluations", "320", "--out", at("out")});
   }
