@@ -215,7 +215,8 @@ TEST_F(FuzzCommand, TwoRanksShareAFolder) {
       const char* argv[] = {"assay",         "fuzz",  "online_block/f16@host",
                             "--evaluations", "64",    "--corpus",
                             corpus.c_str(),  "--out", out.c_str(),
-                            "--jobs",        "1",     "--in-process"};
+                            "--jobs",        "1",     "--in-process",
+                            "--seed",        "1"};
       _exit(run_assay(static_cast<int>(std::size(argv)), argv));
     }
     ranks.push_back(child);
