@@ -49,12 +49,12 @@ std::string key_of_command(const std::vector<std::string>& words, const Compiler
 struct BuildOrder {
   const OneFile& file;
   const Compiler& compiler;
-  std::set<std::filesystem::path> texts = {};  // the author's files, for messages
-  std::vector<std::string> words = {};         // the command that compiles the author's file, without -o
-  ReadFiles read = {};                         // by their own paths
-  std::string adapter = {};                    // the texts that this program adds, and its other commands
-  std::filesystem::path headers = {};          // this program's own
-  std::vector<std::string> objects = {};       // this program's own, which are linked with it
+  std::set<std::filesystem::path> texts = {};   // the author's files, for messages
+  std::vector<std::string> words = {};          // the command that compiles the author's file, without -o
+  ReadFiles read = {};                          // by their own paths
+  std::string adapter = {};                     // the texts that this program adds, and its other commands
+  std::vector<std::filesystem::path> own = {};  // folders that this program has written
+  std::vector<std::string> objects = {};        // this program's own, which are linked with it
   std::string why_anew = {};           // why nothing may be taken from the cache; empty if something may
   std::filesystem::path folder = {};   // where it is kept
   std::string stem = {}, suffix = {};  // its name there

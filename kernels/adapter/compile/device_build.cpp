@@ -12,8 +12,8 @@
 #include "kernels/adapter/compile/included_files.hpp"
 #include "kernels/adapter/compile/own_object.hpp"
 #include "kernels/adapter/toolchain/toolchain.hpp"
-#include "kernels/isolation/process/sandbox.hpp"
 #include "kernels/adapter/units/variant_lines.hpp"
+#include "kernels/isolation/process/sandbox.hpp"
 #include "reference/hash/sha256.hpp"
 
 namespace assay {
@@ -126,7 +126,7 @@ CompiledFile compile_for_device(const OneFile& file) {
   const std::map<fs::path, std::string> texts = included_texts(source, include_folders(flags));
   BuildOrder order{.file = file,
                    .compiler = compiler,
-                   .headers = headers,
+                   .own = {headers, own},
                    .folder = build,
                    .stem = stem,
                    .suffix = ".so",

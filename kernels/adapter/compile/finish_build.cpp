@@ -80,21 +80,24 @@ std::string changed_among(const std::vector<HashedFile>& files) {
   return {};
 }
 
-/// What the linker and the adapter have read, as their lists say: not the files that end with the scratch
-/// folder, and not this program's own headers.
+/// What the linker and the adapter have read, as their lists say, and nobody knew before: not the files that
+/// end with the scratch folder, and not what this program has written itself.
 std::vector<HashedFile> other_files(const BuildOrder& o, const fs::path& scratch, SystemHashes& hashes) {
   std::error_code error;
-  std::set<std::string> all;
-  const std::string ends = fs::canonical(scratch).string() + "/",
-                    own = fs::canonical(o.headers).string() + "/";
+  std::set<std::string> all, known;
+  for (const HashedFile& f : o.read.files) known.insert(f.path);
   for (const char* list : {"linked", kAdapterReads, kCallsRead})
     if (fs::is_regular_file(scratch / list, error))
       for (const std::string& f : files_of_rule(read_text(scratch / list)))
-        if (const std::string real = fs::canonical(f, error).string();
-            !error && !real.starts_with(ends) && !real.starts_with(own))
+        if (const std::string real = fs::canonical(f, error).string(); !error && !known.contains(real))
           all.insert(real);
   std::vector<HashedFile> files;
-  for (const std::string& f : all) files.push_back({f, hashes.of(f)});
+  for (const std::string& f : all) {
+    const bool own = std::any_of(o.own.begin(), o.own.end(), [&](const fs::path& folder) {
+      return f.starts_with(fs::canonical(folder, error).string() + "/");
+    });
+    if (!own && !f.starts_with(fs::canonical(scratch).string() + "/")) files.push_back({f, hashes.of(f)});
+  }
   return files;
 }
 

@@ -165,7 +165,7 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
   BuildOrder order{.file = file,
                    .compiler = compiler,
                    .texts = places,
-                   .headers = headers,
+                   .own = {headers, folder},
                    .folder = folder,
                    .stem = sanitize == Sanitize::none      ? "plugin"
                            : sanitize == Sanitize::threads ? "races"
