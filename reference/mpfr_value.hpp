@@ -27,11 +27,11 @@ class MpfrValue {
 
 /// MPFR caches constants per thread and frees them only when told to. Call once per thread that uses MPFR.
 inline void free_mpfr_cache_at_thread_exit() {
-  struct Guard {
-    ~Guard() { mpfr_free_cache(); }
+  struct AtExit {
+    ~AtExit() { mpfr_free_cache(); }
   };
-  thread_local const Guard guard;
-  (void)guard;
+  thread_local const AtExit at_exit;
+  (void)at_exit;
 }
 
 inline double down(mpfr_srcptr v) { return mpfr_get_d(v, MPFR_RNDD); }
