@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "kernels/isolation/process/hidden.hpp"
 #include "reference/error.hpp"
 #include "reports/data/files.hpp"
 
@@ -75,6 +76,7 @@ OutFolder::OutFolder(std::filesystem::path folder) : path_(std::move(folder)) {
     if (ours && entry.is_directory(error))
       throw InputError(entry.path().string() + ": cannot be written: it is a folder");
   }
+  isolation::sandbox_hides(path_.string());
   lock_.emplace(path_ / ".lock", "--out " + path_.string());
 }
 

@@ -272,6 +272,11 @@ const Tried& tried(Reach reach) {
 
 }  // namespace
 
+std::set<std::string> shown_places() {
+  const std::lock_guard<std::mutex> lock(shown().mutex);
+  return shown().places;
+}
+
 void sandbox_shows(const std::string& file) {
   std::error_code ignored;
   const fs::path whole = fs::absolute(file, ignored), folder = whole.parent_path();

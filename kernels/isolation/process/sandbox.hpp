@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,6 +46,9 @@ void sandbox_shows(const std::string& file);
 /// Workers that start from now on do not write in this folder, whatever else they may write: not even where
 /// it lies in a folder that compilers of theirs keep things in.
 void sandbox_keeps(const std::string& folder);
+
+/// What sandbox_shows has named: folders, and files.
+std::set<std::string> shown_places();
 
 /// False: workers that are started from now on run without a sandbox.
 std::atomic<bool>& sandbox_wanted();

@@ -16,6 +16,7 @@
 #include <optional>
 #include <utility>
 
+#include "kernels/isolation/process/hidden.hpp"
 #include "kernels/isolation/process/process.hpp"
 #include "kernels/isolation/shared/warden_message.hpp"
 #include "reference/error.hpp"
@@ -74,6 +75,7 @@ SandboxSpawner::SandboxSpawner(const Sandbox& sandbox, std::string warden, Comma
     : warden_(std::move(warden)),
       alone_(std::ranges::count(sandbox.front, "--unshare-pid") > 0),
       copy_(!sandbox.front.empty() && command.opened && command.opened->has_copy()),
+      hides_at_(static_cast<std::ptrdiff_t>(sandbox.front.size()) - 1),
       command_(std::move(command)) {
   whole_.words = sandbox.front;
   // Where the path was, workers find what was opened once.
@@ -106,6 +108,8 @@ int SandboxSpawner::start(int socket, int output, pid_t& pid) {
   setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes);
   const int theirs = moved_away(pair[1]);
   Command command = whole_;
+  const std::vector<std::string> hiding = hides_at_ >= 0 ? hiding_words() : std::vector<std::string>();
+  if (hides_at_ >= 0) command.words.insert(command.words.begin() + hides_at_, hiding.begin(), hiding.end());
   command.warden = theirs;
   Running one;
   one.warden = pair[0];

@@ -47,6 +47,8 @@ class SandboxSpawner : public Parent {
 
   const std::string warden_;
   const bool alone_, copy_;
+  /// Where the words that hide folders come: behind those that make the file system of bwrap. -1 without it.
+  const std::ptrdiff_t hides_at_;
   const Command command_;
   Command whole_;  // what is really run
   std::mutex mutex_;

@@ -14,6 +14,7 @@
 #include "accuracy/status.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/isolation/process/environment.hpp"
+#include "kernels/isolation/process/sandbox.hpp"
 #include "reference/error.hpp"
 #include "reports/cli/check/groups.hpp"
 #include "reports/cli/check/watched.hpp"
@@ -47,6 +48,7 @@ void run_race_checker(Bench& bench, const ConformanceCase& c, const OneFile& fil
       sizes += fmt::format(" {}", V);
   // An endless loop uses up its CPU time. If the machine has too little CPU time for the kernel, nothing is
   // shown.
+  isolation::sandbox_shows(program);
   std::string sandbox = "env -i ";
   for (const std::string& one : isolation::environment_of_kernels()) sandbox += shell_quoted(one) + " ";
   for (const std::string& word : sandbox_of_programs()) sandbox += shell_quoted(word) + " ";
