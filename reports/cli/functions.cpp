@@ -155,7 +155,7 @@ int run_functions_command(const FunctionsArguments& o) {
   write_files({{out / "functions.json", render_functions_json(r)},
                {out / "functions.html", render_functions_page(r)}});
   journal.finish();
-  fmt::print("{}", render_functions_terminal(r, std::filesystem::absolute(out / "functions.html").string()));
+  tell("{}", render_functions_terminal(r, std::filesystem::absolute(out / "functions.html").string()));
   return answer.give(document_of(r, functions_passed(r) ? kPassed
                                     : functions_ran(r)  ? kFailed
                                                         : kEnvironment),
@@ -192,8 +192,8 @@ void add_functions_command(CLI::App& app, int& status) {
     }
     refuse_answer(o->answer, "--list");
     for (const functions::Function& f : functions::functions())
-      fmt::print("{:<28} {:<55} {}\n", f.id(), f.declared().documented,
-                 f.missing.empty() ? "runs here" : f.missing);
+      tell("{:<28} {:<55} {}\n", f.id(), f.declared().documented,
+           f.missing.empty() ? "runs here" : f.missing);
     status = kPassed;
   });
 }

@@ -13,6 +13,7 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/files.hpp"
+#include "reports/data/say.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/out/out_folder.hpp"
 #include "reports/page/folder/write_report.hpp"
@@ -107,8 +108,8 @@ int run_grade_command(GradeArguments& o) {
   print_verdict(render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
   std::int64_t missing = 0;
   for (const Record& r : data.records)
-    if (r.status == Status::not_run && ++missing <= 3) fmt::print("not graded: {}\n", r.reason);
-  if (missing > 3) fmt::print("and {} more\n", missing - 3);
+    if (r.status == Status::not_run && ++missing <= 3) tell("not graded: {}\n", r.reason);
+  if (missing > 3) tell("and {} more\n", missing - 3);
   return answer.give(verdict_document("grade", data, report_passed(data) ? kPassed : kFailed), out.path(),
                      {"records.jsonl", "summary.md", "index.html"});
 }

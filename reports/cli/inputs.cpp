@@ -14,6 +14,7 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/files.hpp"
+#include "reports/data/say.hpp"
 #include "reports/out/out_folder.hpp"
 #include "reports/runs/manifest.hpp"
 #include "reports/runs/output_names.hpp"
@@ -72,10 +73,9 @@ int run_inputs_command(const InputsArguments& o) {
   }
   // Written last: a folder with a manifest is complete.
   write_files({{out / kManifest, render_manifest(m, o.out)}});
-  fmt::print(
-      "{} files, {} elements: {}\nwrite the outputs of NAME.npy as {}{} beside it, then: assay grade {}\n",
-      m.entries.size(), elements, (out / kManifest).string(), values_beside("NAME.npy", m.op).string(),
-      selects(m.op) ? " and " + indices_beside("NAME.npy").string() : "", o.out);
+  tell("{} files, {} elements: {}\nwrite the outputs of NAME.npy as {}{} beside it, then: assay grade {}\n",
+       m.entries.size(), elements, (out / kManifest).string(), values_beside("NAME.npy", m.op).string(),
+       selects(m.op) ? " and " + indices_beside("NAME.npy").string() : "", o.out);
   return kPassed;
 }
 

@@ -9,21 +9,22 @@
 #include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/device.hpp"
 #include "reports/cli/commands.hpp"
+#include "reports/data/say.hpp"
 #include "reports/runs/report.hpp"
 
 namespace assay {
 namespace {
 
 void list_keys() {
-  fmt::print("{:<32} {:<13} {:<14} {:<9} {:<12} {:<6} {:<9} {}\n", "key", "op", "algorithm", "exp",
-             "division", "in", "accesses", "runs here");
+  tell("{:<32} {:<13} {:<14} {:<9} {:<12} {:<6} {:<9} {}\n", "key", "op", "algorithm", "exp", "division",
+       "in", "accesses", "runs here");
   for (const Variant& v : registry()) {
     const KeyInfo k = key_info(v);
-    fmt::print("{:<32} {:<13} {:<14} {:<9} {:<12} {:<6} {:<9} {}\n", k.key, k.op, k.algorithm, k.exp,
-               k.division, k.internals, k.accesses, k.not_run.empty() ? "yes" : "no: " + k.not_run);
+    tell("{:<32} {:<13} {:<14} {:<9} {:<12} {:<6} {:<9} {}\n", k.key, k.op, k.algorithm, k.exp, k.division,
+         k.internals, k.accesses, k.not_run.empty() ? "yes" : "no: " + k.not_run);
   }
-  if (!built_with_cuda()) fmt::print("cuda keys are absent: this build has no CUDA side\n");
-  fmt::print("{} keys\n", registry().size());
+  if (!built_with_cuda()) tell("cuda keys are absent: this build has no CUDA side\n");
+  tell("{} keys\n", registry().size());
 }
 
 /// The commands that try the family if no --family is given.
@@ -46,11 +47,11 @@ std::string rows_there(const Family& f) {
 }
 
 void list_families() {
-  fmt::print("{:<18} {:<16} {:<23} {}\n", "family", "tried by", "rows of", "what it holds");
+  tell("{:<18} {:<16} {:<23} {}\n", "family", "tried by", "rows of", "what it holds");
   for (const Family& f : all_families())
-    fmt::print("{:<18} {:<16} {:<23} {}\n", f.name, tried_by(f), rows_there(f), f.why);
-  fmt::print("{:<18} {:<16} {:<23} {}\n", kProbeFamily, "report, check", "every dtype", kProbeWhy);
-  fmt::print(
+    tell("{:<18} {:<16} {:<23} {}\n", f.name, tried_by(f), rows_there(f), f.why);
+  tell("{:<18} {:<16} {:<23} {}\n", kProbeFamily, "report, check", "every dtype", kProbeWhy);
+  tell(
       "{} families. Every op takes every family, and every --family takes every name. Only the rows of "
       "{}\ndepend on the kernel's outputs, so only report and check take it.\n",
       all_families().size() + 1, kProbeFamily);

@@ -29,9 +29,8 @@ class Progress {
     if (terminal_) {
       if (percent == shown_) return;
       const int filled = percent * 40 / 100;
-      say("\r[{}{}] {:3d} %  {} of {} records",
-                 std::string(static_cast<std::size_t>(filled), '#'),
-                 std::string(static_cast<std::size_t>(40 - filled), '.'), percent, done, planned);
+      redraw("[{}{}] {:3d} %  {} of {} records", std::string(static_cast<std::size_t>(filled), '#'),
+             std::string(static_cast<std::size_t>(40 - filled), '.'), percent, done, planned);
       if (done == planned) say("\n");
     } else {
       if (percent / 10 == shown_ / 10 && done != planned) return;
@@ -51,7 +50,8 @@ class CompilationLine {
   /// Empty: the compilation has ended, and the line is blank again.
   void operator()(const std::string& what) {
     const std::string line = what.empty() ? "" : what + " ...";
-    say("\r{:<{}}{}", line, shown_, line.empty() ? "\r" : "");
+    redraw("{:<{}}", line, shown_);
+    if (line.empty()) redraw("");
     shown_ = line.size();
   }
 

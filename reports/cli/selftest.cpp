@@ -33,7 +33,7 @@ struct SelftestArguments {
 
 void list() {
   for (const Mutant& m : mutants())
-    fmt::print("{:<5} {:<6} {:<48} {}\n", m.id, name(m.kind), m.variant.key(), what_of(m.id));
+    tell("{:<5} {:<6} {:<48} {}\n", m.id, name(m.kind), m.variant.key(), what_of(m.id));
 }
 
 /// For programs: one test case an entry.

@@ -252,10 +252,9 @@ int run_utilisation_command(UtilisationArguments& o) {
   const std::string table = render_table(all);
   write_files({{out / "utilisation.json", render_json(all, o)}, {out / "utilisation.md", table}});
   journal.finish();
-  fmt::print("{}", table);
+  tell("{}", table);
   const std::string file = std::filesystem::absolute(out / "utilisation.json").string();
-  fmt::print("{}: {}{}{}\n", d.verdict, d.reason, d.exit_status == kPassed ? ": " : "; the rows are in ",
-             file);
+  tell("{}: {}{}{}\n", d.verdict, d.reason, d.exit_status == kPassed ? ": " : "; the rows are in ", file);
   return answer.give(std::move(d), out.path(), {"utilisation.json", "utilisation.md"});
 }
 

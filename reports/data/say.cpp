@@ -4,9 +4,15 @@
 #include <cerrno>
 #include <cstring>
 
+#include "kernels/isolation/shared/plain_text.hpp"
 #include "reference/environment_error.hpp"
 
 namespace assay {
+
+void write_plain(std::FILE* to, std::string_view text) {
+  const std::string plain = isolation::plain_text(text);
+  std::fwrite(plain.data(), 1, plain.size(), to);
+}
 
 void flush_output() {
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return;

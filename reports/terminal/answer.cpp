@@ -11,6 +11,7 @@
 
 #include "reference/error.hpp"
 #include "reports/data/files.hpp"
+#include "reports/data/say.hpp"
 
 namespace assay {
 
@@ -77,7 +78,7 @@ int VerdictOutput::give(VerdictDocument d, const fs::path& folder, const std::ve
   if (!options_.junit.empty()) d.files.push_back(options_.junit);
   if (!options_.junit.empty()) write_files({{options_.junit, render_junit(d)}});
   restore();
-  if (options_.json) std::fputs(render_verdict_json(d).c_str(), stdout);
+  if (options_.json) write_plain(stdout, render_verdict_json(d));
   return d.exit_status;
 }
 

@@ -65,7 +65,7 @@ int run_on_devices(const FuzzOptions& o, VerdictOutput& answer) {
   }
   VerdictDocument document = verdict.document();
   add_seed(document.environment, o.seed);
-  fmt::print("{}\n{}", verdict.words(), seed_line(document.environment));
+  tell("{}\n{}", verdict.words(), seed_line(document.environment));
   return answer.give(std::move(document), o.out, files);
 }
 
@@ -112,7 +112,7 @@ int run_fuzz_command(FuzzOptions& o) {
     const Variant& v = one.variant;
     if (one.died) {
       const Record r = record_of_death(one);
-      fmt::print("{}: FAIL: {}\n", v.key(), r.reason);
+      tell("{}: FAIL: {}\n", v.key(), r.reason);
       FuzzOutcome dead;
       dead.judged = true, dead.found = 1, dead.first = r.reproduce, dead.records = record_line(r);
       records += dead.records;
@@ -141,9 +141,9 @@ int run_fuzz_command(FuzzOptions& o) {
                  shard_end(shard, std::count(records.begin(), records.end(), '\n'), status));
   write_files(files);
   journal.finish();
-  fmt::print("{}\n{}", verdict.words(shard.words()), seed_line(where));
+  tell("{}\n{}", verdict.words(shard.words()), seed_line(where));
   if (const std::string why = why_not_sandboxed(); status == kPassed && !why.empty() && !o.how.in_process)
-    fmt::print("  not sandboxed: {}\n", why);
+    tell("  not sandboxed: {}\n", why);
   VerdictDocument document = verdict.document();
   document.part = shard.words();
   document.environment = where;

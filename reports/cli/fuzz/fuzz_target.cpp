@@ -53,10 +53,14 @@ class CampaignProgress {
   void operator()(const fuzz::SearchResult& r) {
     if (r.seconds - shown_ < (terminal_ ? 0.2 : 10)) return;
     shown_ = r.seconds;
-    say("{}{}: {:.0f} s, {} genomes, {:.3g} elements/s, largest share of a bound {:.3f}, {} failures{}",
-        terminal_ ? "\r" : "", key_, r.seconds, r.evaluations,
-        static_cast<double>(r.elements) / std::max(r.seconds, 1e-9), r.largest_share, r.failures.size(),
-        terminal_ ? "" : "\n");
+    const std::string line = fmt::format(
+        "{}: {:.0f} s, {} genomes, {:.3g} elements/s, largest share of a bound {:.3f}, {} failures", key_,
+        r.seconds, r.evaluations, static_cast<double>(r.elements) / std::max(r.seconds, 1e-9),
+        r.largest_share, r.failures.size());
+    if (terminal_)
+      redraw("{}", line);
+    else
+      say("{}\n", line);
     drawn_ = true;
   }
   ~CampaignProgress() {
@@ -131,8 +135,8 @@ void set_aside(const std::set<std::string>& names, const std::filesystem::path& 
       throw EnvironmentError(fmt::format("{}: can not be moved to {}: {}", (folder / name).string(),
                                          to.string(), error.message()));
   }
-  fmt::print("  {} case file{} of an earlier search, not found again: now in {}\n", names.size(),
-             names.size() == 1 ? "" : "s", older.string());
+  tell("  {} case file{} of an earlier search, not found again: now in {}\n", names.size(),
+       names.size() == 1 ? "" : "s", older.string());
 }
 
 /// The inputs that show what a kernel compares: the first ones of a search with this seed and these
@@ -197,7 +201,7 @@ FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const
   fuzz::Campaign done = fuzz::run_campaign(candidate.make, op, c, &corpus);
   const fuzz::SearchResult& r = done.result;
   write_corpus(corpus);
-  fmt::print(
+  tell(
       "{}: {} genomes ({} passed, {} outside the domain{}, {} inconclusive), {} rows, {:.4g} elements in "
       "{:.1f} s: "
       "{:.3g} elements/s, {:.3g} genomes/s, {} checked in full; largest share of a bound {:.3f} ({}); "
@@ -232,13 +236,12 @@ FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const
     write_files({{out / f.name, fuzz::text_of(f.file)}});
     earlier.erase(f.name);
     outcome.records += record_line(record);
-    fmt::print("  {}: {} x {}, {} distinct values: {}\n    {}\n", f.file.fails.text(),
-               f.file.trial.logits.rows, f.file.trial.logits.V, fuzz::distinct_values(f.file.trial.logits),
-               f.file.detail, record.reproduce);
+    tell("  {}: {} x {}, {} distinct values: {}\n    {}\n", f.file.fails.text(), f.file.trial.logits.rows,
+         f.file.trial.logits.V, fuzz::distinct_values(f.file.trial.logits), f.file.detail, record.reproduce);
   }
   set_aside(earlier, out);
   if (r.passed + static_cast<std::int64_t>(r.failures.size()) == 0)
-    fmt::print("  nothing was judged{}\n", r.reason.empty() ? "" : ": " + r.reason);
+    tell("  nothing was judged{}\n", r.reason.empty() ? "" : ": " + r.reason);
   return outcome;
 }
 
@@ -269,7 +272,7 @@ FuzzOutcome fuzz_target(const Target& target, Op op, const FuzzOptions& o, const
   const std::string name = target.words + " as " + target.variant.key();
   if (const std::optional<nlohmann::json> had = journal.take_last("end of " + name)) {
     FuzzOutcome outcome = fields_from_json<FuzzOutcome>(*had);
-    fmt::print("{}: searched before: {} ways to fail\n", target.variant.key(), outcome.found);
+    tell("{}: searched before: {} ways to fail\n", target.variant.key(), outcome.found);
     return outcome;
   }
   FuzzOutcome outcome = fuzz_one(target, op, o, shard, out, name, journal);

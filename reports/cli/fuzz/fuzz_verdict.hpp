@@ -16,6 +16,7 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/fuzz/fuzz_target.hpp"
 #include "reports/data/environment.hpp"
+#include "reports/data/say.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/terminal/verdict_document.hpp"
 
@@ -55,7 +56,7 @@ class FuzzVerdict {
 
 inline void FuzzVerdict::skip(const std::string& key, const std::string& absent, const std::string& why) {
   ++candidates_, ++absent_;
-  fmt::print("{}: {}: {}\n", key, absent, why);
+  tell("{}: {}: {}\n", key, absent, why);
   cases_.push_back(
       {.suite = key, .name = "search", .outcome = CaseOutcome::skipped, .message = absent + ": " + why});
 }

@@ -15,6 +15,7 @@
 #include "reports/cli/fuzz/fuzz_options.hpp"
 #include "reports/cli/fuzz/fuzz_verdict.hpp"
 #include "reports/data/files.hpp"
+#include "reports/data/say.hpp"
 #include "reports/out/out_folder.hpp"
 #include "reports/records/record_lines.hpp"
 
@@ -90,11 +91,11 @@ int merge_campaigns(const FuzzOptions& o, VerdictOutput& answer) {
   const std::string lines = fmt::format("{}{}", fmt::join(records, "\n"), records.empty() ? "" : "\n");
   out.emplace_back(folder / "records.jsonl", lines);
   write_files(out);
-  fmt::print("merged {} files: {} corpora into {}, {} records into {}\n", files, corpora.size(), to.string(),
-             records.size(), o.out);
+  tell("merged {} files: {} corpora into {}, {} records into {}\n", files, corpora.size(), to.string(),
+       records.size(), o.out);
   FuzzVerdict verdict;
   verdict.take_records(lines);
-  if (!records.empty()) fmt::print("{}\n", verdict.words());
+  if (!records.empty()) tell("{}\n", verdict.words());
   return answer.give(verdict.document(), folder.path(), {"records.jsonl"});
 }
 

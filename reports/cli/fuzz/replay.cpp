@@ -70,14 +70,14 @@ int run_replay_command(const ReplayArguments& o) {
   if (const std::string other = not_plain_rows(v.claim, c.op); !other.empty())
     throw InputError(v.key() + ": a case file holds rows of logits: " + other);
   const Record r = fuzz::check(v, c.op, c.trial, true);
-  if (!o.quiet) fmt::print("{}", fuzz::explain(v, c.op, c.trial, r));
+  if (!o.quiet) tell("{}", fuzz::explain(v, c.op, c.trial, r));
   const bool passes = r.status == Status::pass;
   const bool same = !passes && fuzz::fails_like(r, c.trial.logits, c.fails);
   const std::string reason =
       passes ? fmt::format("the case no longer fails ({} was: {})", c.key, c.fails.text())
              : fmt::format("{}: {}{}", v.key(), r.reason.empty() ? name(r.status) : r.reason,
                            same ? " (as recorded)" : " (recorded was: " + c.fails.text() + ")");
-  fmt::print("{}: {}\n", passes ? "PASS" : "FAIL", reason);
+  tell("{}: {}\n", passes ? "PASS" : "FAIL", reason);
   return answer.give(document_of(o, v.key(), passes ? kPassed : kFailed, reason), {}, {});
 }
 

@@ -73,9 +73,8 @@ int run_history_command(const HistoryArguments& o) {
   write_files({{out / "history.html", render_history_page(runs, left_out)}});
   link_pages(out);
   for (const HistoryChange& c : last_changes(runs).changes)
-    fmt::print("{}: {}: {}: {:.4g} -> {:.4g}\n", c.worse ? "worse" : "better", c.key, c.figure, c.before,
-               c.after);
-  fmt::print("page: {}\n", fs::absolute(out / "history.html").string());
+    tell("{}: {}: {}: {:.4g} -> {:.4g}\n", c.worse ? "worse" : "better", c.key, c.figure, c.before, c.after);
+  tell("page: {}\n", fs::absolute(out / "history.html").string());
   return kPassed;
 }
 

@@ -9,6 +9,7 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/files.hpp"
+#include "reports/data/say.hpp"
 #include "reports/page/folder/links.hpp"
 #include "reports/page/folder/write_report.hpp"
 #include "reports/runs/folder.hpp"
@@ -51,7 +52,7 @@ int run_page_command(const PageArguments& o) {
     throw InputError(o.folder +
                      ": holds no records.jsonl, no sweep.jsonl, no functions.json and no selftest.jsonl");
   link_pages(folder);
-  for (const std::string& name : written) fmt::print("page: {}\n", fs::absolute(folder / name).string());
+  for (const std::string& name : written) tell("page: {}\n", fs::absolute(folder / name).string());
   return kPassed;
 }
 

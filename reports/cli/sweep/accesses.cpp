@@ -74,7 +74,7 @@ std::vector<AccessRecord> merged(std::vector<AccessRecord> old, std::vector<Acce
 
 int run_accesses_command(const AccessesArguments& o) {
   if (o.metrics) {
-    fmt::print("{}\n", ncu_metrics());
+    tell("{}\n", ncu_metrics());
     return kPassed;
   }
   if (o.launch) return launch_points(o);
@@ -108,19 +108,19 @@ int run_accesses_command(const AccessesArguments& o) {
   }
   // A claim may be the published source's own count. If the counters contradict it, that is a result, not a
   // failure.
-  fmt::print("{}: {} points measured, {} of them beyond the claimed accesses\n",
-             fresh.empty() ? "FAIL" : "MEASURED", fresh.size(), beyond.size());
-  for (const std::string& line : beyond) fmt::print("  {}\n", line);
-  fmt::print("{:<36} {:>8} {:>13} {:>9} {:>9} {:>9} {:>9}\n", "key", "V", "claim", "loads", "stores",
-             "DRAM in", "DRAM out");
+  tell("{}: {} points measured, {} of them beyond the claimed accesses\n",
+       fresh.empty() ? "FAIL" : "MEASURED", fresh.size(), beyond.size());
+  for (const std::string& line : beyond) tell("  {}\n", line);
+  tell("{:<36} {:>8} {:>13} {:>9} {:>9} {:>9} {:>9}\n", "key", "V", "claim", "loads", "stores", "DRAM in",
+       "DRAM out");
   const auto number = [](const std::optional<double>& v) {
     return v ? fmt::format("{:.3f}", *v) : std::string("-");
   };
   for (const AccessRecord& r : fresh)
-    fmt::print("{:<36} {:>8} {:>13} {:>9} {:>9} {:>9} {:>9}\n", r.key, r.V,
-               fmt::format("{} + {}", r.claimed_loads.value_or(0), r.claimed_stores.value_or(0)),
-               number(r.loads), number(r.stores), number(r.dram_read), number(r.dram_write));
-  fmt::print("data: {}\n", file.string());
+    tell("{:<36} {:>8} {:>13} {:>9} {:>9} {:>9} {:>9}\n", r.key, r.V,
+         fmt::format("{} + {}", r.claimed_loads.value_or(0), r.claimed_stores.value_or(0)), number(r.loads),
+         number(r.stores), number(r.dram_read), number(r.dram_write));
+  tell("data: {}\n", file.string());
   return fresh.empty() ? kFailed : kPassed;
 }
 

@@ -54,11 +54,11 @@ int run_launch_command(const LaunchArguments& o) {
   rig->prepare(v, p, inputs.tile(v.dtype, o.V, o.rows));
   rig->poison();
   rig->run_alone(o.launches);
-  fmt::print("{} V={} rows={}{}: {} launches, {}\n", o.key, o.V, o.rows,
-             selects(v.op)       ? fmt::format(" k={}", p.k)
-             : keeps_a_set(v.op) ? " " + words_of_k(v.op, p.k)
-                                 : std::string(),
-             o.launches, rig->cold());
+  tell("{} V={} rows={}{}: {} launches, {}\n", o.key, o.V, o.rows,
+       selects(v.op)       ? fmt::format(" k={}", p.k)
+       : keeps_a_set(v.op) ? " " + words_of_k(v.op, p.k)
+                           : std::string(),
+       o.launches, rig->cold());
   return kPassed;
 }
 

@@ -13,6 +13,7 @@
 #include "reports/cli/options.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
+#include "reports/data/say.hpp"
 #include "reports/out/out_folder.hpp"
 #include "reports/runs/oracle_speed_data.hpp"
 
@@ -45,26 +46,26 @@ int run_oracle_command(const OracleSweepArguments& o) {
   for (const auto& [key, elements] : judged_of) judged += elements;
   if (judged == 0) throw InputError("--family " + o.family + ": its rows have no bound to be judged by");
   const bool passed = failed == 0;
-  fmt::print("{}: {} elements of {} keys judged, {} comparisons failed\n", passed ? "PASS" : "FAIL", judged,
-             judged_of.size(), failed);
-  if (!no_gpu.empty()) fmt::print("GPU: not measured: {}\n", no_gpu);
-  fmt::print("family {}; from outputs in memory to the last verdict, escalation included\n", o.family);
-  fmt::print("{:<24} {:<5} {:<9} {:>7} {:>8} {:>14} {:>11} {:>9} {:>10}\n", "outputs of", "tier", "on",
-             "rows", "V", "elements/s", "escalated", "failed", "x MPFR");
+  tell("{}: {} elements of {} keys judged, {} comparisons failed\n", passed ? "PASS" : "FAIL", judged,
+       judged_of.size(), failed);
+  if (!no_gpu.empty()) tell("GPU: not measured: {}\n", no_gpu);
+  tell("family {}; from outputs in memory to the last verdict, escalation included\n", o.family);
+  tell("{:<24} {:<5} {:<9} {:>7} {:>8} {:>14} {:>11} {:>9} {:>10}\n", "outputs of", "tier", "on", "rows", "V",
+       "elements/s", "escalated", "failed", "x MPFR");
   double mpfr = 0;
   for (const OracleSpeed& s : all) {
     if (s.tier == "mpfr") mpfr = s.elements_per_second();
-    fmt::print("{:<24} {:<5} {:<9} {:>7} {:>8} {:>14.4g} {:>11.3g} {:>9} {:>10.4g}\n", s.key, s.tier, s.where,
-               s.rows, s.V, s.elements_per_second(), s.escalated(), s.judgement.failed,
-               s.elements_per_second() / mpfr);
+    tell("{:<24} {:<5} {:<9} {:>7} {:>8} {:>14.4g} {:>11.3g} {:>9} {:>10.4g}\n", s.key, s.tier, s.where,
+         s.rows, s.V, s.elements_per_second(), s.escalated(), s.judgement.failed,
+         s.elements_per_second() / mpfr);
   }
   for (const OracleSpeed& s : all)
     if (!s.judgement.first_failure.empty())
-      fmt::print("  {} by {} on {}: {}\n", s.key, s.tier, s.where, s.judgement.first_failure);
+      tell("  {} by {} on {}: {}\n", s.key, s.tier, s.where, s.judgement.first_failure);
   if (!o.out.empty()) {
     write_files(
         {{std::filesystem::path(o.out) / "oracle.json", oracle_speed_json(all, o.family, environment())}});
-    fmt::print("data: {}\n", (std::filesystem::path(o.out) / "oracle.json").string());
+    tell("data: {}\n", (std::filesystem::path(o.out) / "oracle.json").string());
   }
   return passed ? kPassed : kFailed;
 }

@@ -68,17 +68,17 @@ std::string percent_of(const std::optional<double>& share) {
   return share ? fmt::format("{:.1f} %", 100 * *share) : "-";
 }
 
-void tell(const SplitRecord& r) {
+void tell_of(const SplitRecord& r) {
   if (r.status == "failed") {
-    fmt::print("  {}: failed: {}\n", identity(r), r.reason);
+    tell("  {}: failed: {}\n", identity(r), r.reason);
     return;
   }
-  fmt::print("  {}: {:.1f} us, {} of one GPU's share, outputs {}\n", identity(r), *r.median_us,
-             percent_of(least_share(r)), r.verified == "pass" ? "right" : r.verified + ": " + r.verified_reason);
+  tell("  {}: {:.1f} us, {} of one GPU's share, outputs {}\n", identity(r), *r.median_us,
+       percent_of(least_share(r)), r.verified == "pass" ? "right" : r.verified + ": " + r.verified_reason);
   for (const SplitShare& s : r.shares)
-    fmt::print("    GPU {}: {} columns from {}: {:.1f} us; alone {:.1f} us ({}), copy {:.1f} us ({})\n", s.device,
-               s.columns, s.first, s.median_us.value_or(0), s.alone_us.value_or(0), percent_of(s.share_of_alone),
-               s.copy_us.value_or(0), percent_of(s.share_of_copy));
+    tell("    GPU {}: {} columns from {}: {:.1f} us; alone {:.1f} us ({}), copy {:.1f} us ({})\n", s.device,
+         s.columns, s.first, s.median_us.value_or(0), s.alone_us.value_or(0), percent_of(s.share_of_alone),
+         s.copy_us.value_or(0), percent_of(s.share_of_copy));
 }
 
 int run_split_command(const SplitArguments& o) {
@@ -96,16 +96,16 @@ int run_split_command(const SplitArguments& o) {
   for (const std::string& d : o.dtypes) {
     const SplitRun run{{*parse_dtype(d), o.V, o.rows, o.gpus, !o.accurate}, ways, o.family, o.seed};
     run_split(run, [&](const SplitRecord& r) {
-      tell(r);
+      tell_of(r);
       flush_output();
       add_splits(file, {r});
       ++all, right += r.verified == "pass" && r.status != "failed", failed += r.status == "failed";
     });
   }
-  fmt::print("{}: {} of {} splits over {} GPUs timed, their outputs right; {} failed\n",
-             failed == 0 && right > 0 ? "PASS" : "FAIL", right, all, o.gpus, failed);
-  fmt::print("data: {}\n", file.string());
-  if (!records_of_folder(folder).empty()) fmt::print("page: {}\n", write_sweep_page(folder).string());
+  tell("{}: {} of {} splits over {} GPUs timed, their outputs right; {} failed\n",
+       failed == 0 && right > 0 ? "PASS" : "FAIL", right, all, o.gpus, failed);
+  tell("data: {}\n", file.string());
+  if (!records_of_folder(folder).empty()) tell("page: {}\n", write_sweep_page(folder).string());
   return failed > 0 ? kFailed : right > 0 ? kPassed : kEnvironment;
 }
 

@@ -56,7 +56,7 @@ double budget_of(const std::string& text) {
 
 SweepComparison compare(const std::vector<SweepRecord>& before, const std::vector<SweepRecord>& after) {
   SweepComparison c = compare_sweeps(before, after);
-  fmt::print("{}", comparison_text(c));
+  tell("{}", comparison_text(c));
   return c;
 }
 
@@ -107,8 +107,8 @@ int run_sweep_command(SweepArguments& o) {
     plan = std::move(mine);
   }
   if (o.plan) {
-    for (const SweepJob& j : plan) fmt::print("{}\n", identity(blank_sweep_record(j, o.sweep)));
-    fmt::print("{} configurations\n", plan.size());
+    for (const SweepJob& j : plan) tell("{}\n", identity(blank_sweep_record(j, o.sweep)));
+    tell("{} configurations\n", plan.size());
     return kPassed;
   }
   if (plan.empty())
@@ -131,10 +131,10 @@ int run_sweep_command(SweepArguments& o) {
   };
   const InterruptNote note(out / "sweep.jsonl", finished);
   const SweepResult result = run_sweep(plan, o.sweep, out.path());
-  fmt::print("{}", sweep_outcome(result, shard.words()));
-  for (const std::string& line : missing) fmt::print("peer not run: {}\n", line);
-  fmt::print("data: {}\n", (out / "sweep.jsonl").string());
-  fmt::print("page: {}\n", write_sweep_page(out.path()).string());
+  tell("{}", sweep_outcome(result, shard.words()));
+  for (const std::string& line : missing) tell("peer not run: {}\n", line);
+  tell("data: {}\n", (out / "sweep.jsonl").string());
+  tell("page: {}\n", write_sweep_page(out.path()).string());
   VerdictDocument d = answer_of_sweep(result, of_this_run(result.records, plan, o.sweep));
   d.part = shard.words();
   // A part need not time anything: assay merge asks whether anything ran.
@@ -191,7 +191,7 @@ void add_sweep_command(CLI::App& app, int& status) {
                    "if they exist")
       ->required();
   page->callback([folder, &status] {
-    fmt::print("page: {}\n", write_sweep_page(*folder).string());
+    tell("page: {}\n", write_sweep_page(*folder).string());
     status = kPassed;
   });
   add_sweep_oracle(*c, status);
