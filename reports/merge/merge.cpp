@@ -80,10 +80,18 @@ std::optional<Shard> shard_in_name(const fs::path& folder) {
   return s;
 }
 
+/// True if a part before this one read other contents of a file; else notes what this one read.
+bool read_differently(const Part& p, std::map<std::string, std::string>& read) {
+  return std::any_of(p.end->read.begin(), p.end->read.end(), [&](const ReadFile& f) {
+    return read.emplace(f.path, f.sha256).first->second != f.sha256;
+  });
+}
+
 /// The parts in order. Throws if they are of several runs, or not all there.
 std::vector<const Part*> whole_run(const std::vector<Part>& parts) {
   const Part* first = nullptr;
   std::map<int, const Part*> by_index;
+  std::map<std::string, std::string> read;  // what the parts included, by the path
   for (const Part& p : parts) {
     if (!p.end) continue;
     if (!first) first = &p;
@@ -92,7 +100,8 @@ std::vector<const Part*> whole_run(const std::vector<Part>& parts) {
                                 : a.command != b.command ? "another command"
                                 : a.assay != b.assay     ? "another version of assay"
                                 : a.files != b.files ? "other contents of the files that the command names"
-                                                     : nullptr;
+                                : read_differently(p, read) ? "other contents of a file that these include"
+                                                            : nullptr;
     if (differs)
       throw InputError(fmt::format("{} and {} are no parts of one run: {}", first->folder.string(),
                                    p.folder.string(), differs));

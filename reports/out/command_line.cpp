@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/out/command_line.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstdint>
 #include <filesystem>
-#include <fstream>
+#include <mutex>
 
 #include "accuracy/reproduce.hpp"
+#include "reference/hash/sha256.hpp"
 
 namespace assay {
 namespace {
@@ -18,15 +16,50 @@ std::vector<std::string>& command_words() {
   return all;
 }
 
-/// FNV-1a of a file's bytes, added to `hash`.
-bool add_file(const std::string& path, std::uint64_t& hash) {
+/// Hashes by the path.
+struct Noted {
+  std::mutex mutex;
+  std::map<std::string, std::string> files;
+  void add(const std::string& path, const std::string& sha256) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    files[path] = sha256;
+  }
+  std::map<std::string, std::string> copy() {
+    const std::lock_guard<std::mutex> lock(mutex);
+    return files;
+  }
+  /// Of all hashes, whatever the paths are: parts of a run may lie in other folders.
+  std::string hash(std::map<std::string, std::string> more = {}) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    for (const auto& [path, sha256] : files) more.emplace(path, sha256);
+    std::vector<std::string> all;
+    for (const auto& [path, sha256] : more) all.push_back(sha256);
+    std::sort(all.begin(), all.end());
+    Sha256 whole;
+    for (const std::string& one : all) whole.add(one + "\n");
+    return all.empty() ? "" : whole.hex();
+  }
+};
+Noted& read_files() {
+  static Noted all;
+  return all;
+}
+Noted& binaries() {
+  static Noted all;
+  return all;
+}
+
+std::string absolute_path(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::weakly_canonical(path, error);
+  return error ? path : whole.string();
+}
+
+/// Adds a file's hash. False if there is no such file.
+bool add_file(const std::string& path, std::map<std::string, std::string>& hashes) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return false;
-  std::ifstream in(path, std::ios::binary);
-  char block[1 << 16];
-  while (in.read(block, sizeof block), in.gcount() > 0)
-    for (std::streamsize i = 0; i < in.gcount(); ++i)
-      hash = (hash ^ static_cast<unsigned char>(block[i])) * 0x100000001b3u;
+  hashes.emplace(absolute_path(path), sha256_of_file(path));
   return true;
 }
 
@@ -92,20 +125,34 @@ void set_option_of_command(const std::string& option, const std::string& value) 
   all.insert(end_of_options(), {option, value});
 }
 
-std::string hash_of_named_files() {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  bool any = false;
+void note_read(const std::string& path, const std::string& sha256) {
+  read_files().add(absolute_path(path), sha256);
+}
+void note_binary(const std::string& path, const std::string& sha256) {
+  binaries().add(absolute_path(path), sha256);
+}
+
+namespace {
+std::map<std::string, std::string> named_files() {
+  std::map<std::string, std::string> hashes;
   for (const std::string& w : command_words()) {
-    bool is_file = add_file(w, hash);
+    bool is_file = add_file(w, hashes);
     // PLUGIN.so#name, FILE.py:FUNCTION, FILE.npz:NAME, --option=FILE.
     for (const char mark : {'#', ':'})
       if (const std::size_t at = w.rfind(mark); !is_file && at != w.npos)
-        is_file = add_file(w.substr(0, at), hash);
-    if (const std::size_t at = w.find('='); !is_file && at != w.npos)
-      is_file = add_file(w.substr(at + 1), hash);
-    any = any || is_file;
+        is_file = add_file(w.substr(0, at), hashes);
+    if (const std::size_t at = w.find('='); !is_file && at != w.npos) add_file(w.substr(at + 1), hashes);
   }
-  return any ? fmt::format("{:016x}", hash) : "";
+  return hashes;
 }
+}  // namespace
+
+std::string hash_of_named_files() { return Noted().hash(named_files()); }
+
+std::string hash_of_read_files() { return read_files().hash(named_files()); }
+
+std::map<std::string, std::string> noted_files() { return read_files().copy(); }
+
+std::string hash_of_binaries() { return binaries().hash(); }
 
 }  // namespace assay

@@ -3,6 +3,7 @@
 // that nobody goes on with another one.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,20 @@ std::string command_compared(const std::vector<std::string>& also_without = {});
 /// The words behind "--" stay behind it.
 void set_option_of_command(const std::string& option, const std::string& value);
 
-/// A number from the contents of all files that the words name: kernels, logits. 0 if there are none.
+/// Notes a file that is judged, or that what is judged was made of, although no word names it: what a source
+/// includes, a module of Python. `sha256`: of its bytes. From any thread.
+void note_read(const std::string& path, const std::string& sha256);
+/// Notes what is loaded and judged: a shared object that was compiled. Another machine may make other bytes
+/// of the same sources, so the parts of a run need not agree in it; a run that goes on must.
+void note_binary(const std::string& path, const std::string& sha256);
+
+/// The SHA-256 of the contents of all files that the words name: kernels, logits. Empty if there are none.
 std::string hash_of_named_files();
+/// The same with the files that were noted as read.
+std::string hash_of_read_files();
+/// The files that were noted as read, and their SHA-256.
+std::map<std::string, std::string> noted_files();
+/// Of the binaries that were noted; empty if there are none.
+std::string hash_of_binaries();
 
 }  // namespace assay

@@ -27,7 +27,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 std::string dumped(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
 
@@ -35,7 +35,8 @@ json journal_head() {
   return {{"assay_unfinished", kVersion},
           {"command", command_compared()},
           {"assay", fmt::format("{} ({})", build_info::version, build_info::commit)},
-          {"files", hash_of_named_files()}};
+          {"files", hash_of_read_files()},
+          {"binaries", hash_of_binaries()}};
 }
 
 }  // namespace
@@ -108,13 +109,20 @@ void Journal::read_earlier() {
       continue;
     }
     const json now = journal_head();
+    if (j["assay_unfinished"] != kVersion)
+      throw InputError(
+          fmt::format("--resume: {} was made by an older version of assay: leave out --resume to begin again",
+                      path_.string()));
     for (const auto& [field, what] :
          {std::pair{"command", "another command"}, std::pair{"assay", "another version of assay"},
-          std::pair{"files", "other contents of the files that the command names"}})
-      if (j.value(field, "") != now[field].get<std::string>())
+          std::pair{"files", "other contents of the files that the command names, or that these include"},
+          std::pair{"binaries", "another binary of the kernel"}}) {
+      const bool words = std::string_view(field) == "command" || std::string_view(field) == "assay";
+      const std::string then = j.contains(field) && j[field].is_string() ? j[field].get<std::string>() : "";
+      if (then != now[field].get<std::string>())
         throw InputError(fmt::format("--resume: {} is of {}{}: leave out --resume to begin again",
-                                     path_.string(), what,
-                                     std::string_view(field) == "files" ? "" : ": " + j.value(field, "")));
+                                     path_.string(), what, words ? ": " + then : ""));
+    }
   }
   in.close();
   std::filesystem::resize_file(path_, whole);

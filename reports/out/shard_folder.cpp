@@ -13,6 +13,12 @@
 
 namespace assay {
 
+template <IsA<ReadFile> F, class Visit>
+void each_field(F& f, Visit& visit) {
+  visit("path", f.path);
+  visit("sha256", f.sha256);
+}
+
 template <IsA<ShardEnd> E, class Visit>
 void each_field(E& e, Visit& visit) {
   visit("shard", e.shard);
@@ -23,6 +29,7 @@ void each_field(E& e, Visit& visit) {
   visit("files", e.files);
   visit("records", e.records);
   visit("status", e.status);
+  visit.if_set("read", e.read);
 }
 
 std::filesystem::path shard_folder(const std::filesystem::path& out, const Shard& shard) {
@@ -30,6 +37,8 @@ std::filesystem::path shard_folder(const std::filesystem::path& out, const Shard
 }
 
 ShardEnd shard_end(const Shard& shard, std::int64_t records, int status) {
+  std::vector<ReadFile> read;
+  for (const auto& [path, sha256] : noted_files()) read.push_back({path, sha256});
   return {shard.index,
           shard.count,
           command_verb(),
@@ -37,7 +46,8 @@ ShardEnd shard_end(const Shard& shard, std::int64_t records, int status) {
           fmt::format("{} ({})", build_info::version, build_info::commit),
           hash_of_named_files(),
           records,
-          status};
+          status,
+          std::move(read)};
 }
 
 std::string shard_text(const ShardEnd& end) { return fields_to_json(end).dump(1) + "\n"; }
@@ -49,6 +59,8 @@ void add_shard_file(Files& files, const std::filesystem::path& folder, const Sha
 ShardEnd shard_from_text(const std::string& text, const std::string& file) {
   try {
     const auto e = fields_from_json<ShardEnd>(parse_json(text));
+    if (!e.files.empty() && e.files.size() != 64)
+      throw InputError("was made by an older version of assay: start again");
     if (e.count < 1 || e.shard < 0 || e.shard >= e.count) throw InputError("there is no such shard");
     return e;
   } catch (const InputError& e) {

@@ -21,15 +21,22 @@ std::filesystem::path shard_folder(const std::filesystem::path& out, const Shard
 /// The file by which a part says that it is finished.
 inline constexpr const char* kShardFile = "shard.json";
 
+/// A file that a part read and no word names, such as one that a source includes.
+struct ReadFile {
+  std::string path, sha256;
+  bool operator==(const ReadFile&) const = default;
+};
+
 /// What a finished part says of itself.
 struct ShardEnd {
   int shard = 0, count = 1;
   std::string verb;     // "report"
   std::string command;  // without --shard, --out and --resume
   std::string assay;    // version and commit
-  std::string files;    // hash of the files that the command names
+  std::string files;    // SHA-256 of the files that the command names
   std::int64_t records = 0;
   int status = 0;  // the exit status
+  std::vector<ReadFile> read = {};
 };
 
 /// This process's part, ended with this status.

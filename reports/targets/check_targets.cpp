@@ -18,6 +18,8 @@
 #include "kernels/isolation/siblings.hpp"
 #include "kernels/key_hint.hpp"
 #include "reference/error.hpp"
+#include "reference/hash/sha256.hpp"
+#include "reports/out/command_line.hpp"
 #include "reports/targets/python_candidates.hpp"
 
 namespace assay {
@@ -238,8 +240,12 @@ std::vector<Target> resolve_targets(const TargetOptions& options, bool dead) {
       if (!dead) throw;
       targets.push_back(dead_target(word, options, d));
     }
-    for (std::size_t i = first; i < targets.size(); ++i)
+    for (std::size_t i = first; i < targets.size(); ++i) {
       if (targets[i].variant.backend == Backend::plugin) targets[i].file = word;
+      if (const std::optional<CompiledFile> made = compiled_of(targets[i].variant))
+        for (const HashedFile& f : made->files) note_read(f.path, f.sha256);
+      if (!targets[i].binary.empty()) note_binary(targets[i].binary, sha256_of_file(targets[i].binary));
+    }
   }
   if (const auto names = names_of_parts(options.whole); names.size() > 1) {
     for (Target& t : targets) {

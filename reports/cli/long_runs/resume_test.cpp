@@ -70,6 +70,38 @@ class Resume : public testing::Test {
   TestFolder own_;
 };
 
+/// A file that the kernel includes is a part of it: nothing goes on after it was edited.
+TEST_F(Resume, NotAfterAnIncludedFileWasEdited) {
+  const std::string kernel = std::string(ASSAY_SOURCE_DIR) + "/kernels/adapter/examples/rows_of_a_warp.cu";
+  std::ofstream(at("mine.cu")) << "#include \"inner.cuh\"\n" << read_file(kernel);
+  std::ofstream(at("inner.cuh")) << "// nothing\n";
+  const std::string line =
+      "check " + at("mine.cu") + " --entry softmax_four_per_warp --host --quick --only batch --only shapes";
+  const Finished killed = run(line, "killed", fmt::format("2 {}", SIGKILL));
+  ASSERT_EQ(killed.signal, SIGKILL) << killed.out << killed.err;
+  std::ofstream(at("inner.cuh"))
+      << "namespace { int changed() { return 1; } }\n__attribute__((used)) int (*keep)() = changed;\n";
+  const Finished resumed = run(line + " --resume", "killed");
+  EXPECT_EQ(resumed.status, kBadCall) << resumed.out << resumed.err;
+  EXPECT_NE(resumed.err.find("leave out --resume to begin again"), std::string::npos) << resumed.err;
+  std::ofstream(at("inner.cuh")) << "// nothing\n";
+  EXPECT_EQ(run(line + " --resume", "killed").status, kPassed);
+}
+
+/// A journal of a version that knew files by 64 bits is none to go on with.
+TEST_F(Resume, NotWithAnOlderJournal) {
+  const std::string line = "check safe_block/f32@host --quick --only batch --only shapes";
+  ASSERT_EQ(run(line, "killed", fmt::format("2 {}", SIGKILL)).signal, SIGKILL);
+  std::string journal = read_file(at("killed/unfinished.jsonl"));
+  const std::size_t version = journal.find("\"assay_unfinished\":2");
+  ASSERT_NE(version, journal.npos) << journal.substr(0, 300);
+  journal.replace(version, 20, "\"assay_unfinished\":1");
+  std::ofstream(at("killed/unfinished.jsonl")) << journal;
+  const Finished resumed = run(line + " --resume", "killed");
+  EXPECT_EQ(resumed.status, kBadCall) << resumed.out;
+  EXPECT_NE(resumed.err.find("made by an older version of assay"), std::string::npos) << resumed.err;
+}
+
 TEST_F(Resume, AReportThatWasKilled) {
   expect_resumes(
       "report --key online_warp/f16@host --family normal_1 --family probe --V 33 --V 129 --V 1025 --threads "
