@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # assay_add_variant(NAME SOURCES FILE [MORE...] [ENTRY "DECLARATION"] [KIND OP] [DTYPES f16 bf16 f32]
-#                   [ARGS name=value ...] [DECLARE "WORDS"] [FLAGS ...] [HOST] [THOROUGH] [LABELS ...] [FUZZ_TIME 10s])
+#                   [ARGS name=value ...] [DECLARE "WORDS"] [REQUIRE "REGION"] [FLAGS ...] [HOST] [THOROUGH] [LABELS ...] [FUZZ_TIME 10s])
 #
 # Makes the shared object NAME from a kernel's own sources, and its tests NAME.conformance, NAME.accuracy,
 # NAME.properties and NAME.fuzz. The tests have the labels assay, NAME, gpu or cpu, and LABELS.
@@ -10,6 +10,7 @@
 #   KIND      softmax, log_softmax, lse, normalizer, topk, softmax_topk, topk_softmax or log_softmax_topk, if the entry does not determine it
 #   ARGS      values of parameters whose names do not tell their role: N=rows block=256
 #   DECLARE   what the author promises: "exp=fast; height=V/256+13"
+#   REQUIRE   which inputs the kernel must take: "V=1..131072; rows=1..65536" (accuracy/conformance/contract/CONTRACT.md)
 #   FLAGS     compiler flags; with HOST only -D, -U and -I
 #   HOST      for the host executor, without GPU and CUDA toolkit. Implied if the project has not enabled CUDA
 #   THOROUGH  the whole check instead of the quick one
@@ -24,7 +25,7 @@ if(NOT TARGET assay::assay)
 endif()
 
 function(assay_add_variant name)
-  cmake_parse_arguments(PARSE_ARGV 1 v "HOST;THOROUGH" "ENTRY;KIND;DECLARE;FUZZ_TIME" "SOURCES;DTYPES;ARGS;FLAGS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 v "HOST;THOROUGH" "ENTRY;KIND;DECLARE;REQUIRE;FUZZ_TIME" "SOURCES;DTYPES;ARGS;FLAGS;LABELS")
   if(v_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "assay_add_variant(${name}): not known: ${v_UNPARSED_ARGUMENTS}")
   endif()
@@ -119,6 +120,9 @@ function(assay_add_variant name)
     set(where gpu)
   endif()
 
+  foreach(inputs ${v_REQUIRE})  # its words are a list to CMake
+    list(APPEND requirements --require ${inputs})
+  endforeach()
   set(quick --quick)
   if(v_THOROUGH)
     set(quick "")

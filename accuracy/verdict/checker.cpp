@@ -11,6 +11,7 @@
 #include "accuracy/case/guarded.hpp"
 #include "accuracy/case/job.hpp"
 #include "accuracy/reproduce.hpp"
+#include "accuracy/sane.hpp"
 #include "accuracy/status.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "accuracy/verdict/verdict.hpp"
@@ -255,6 +256,7 @@ Record concluded(Record r, const Variant& variant, const Case& c, Judgement& j) 
   fill_statistics(r, j);
   r.checks = j.tally.results();
   decide(r, grounds_of(r, variant, c, j));
+  require_sane(r);
   return r;
 }
 

@@ -13,7 +13,7 @@
 namespace assay {
 
 /// A change that a reader of older certificates would stumble over gives the next number.
-inline constexpr int kCertificateVersion = 2;
+inline constexpr int kCertificateVersion = 3;
 
 /// A file that the verdict is about.
 struct CertifiedFile {
@@ -51,12 +51,20 @@ struct CertifiedKernel {
   bool on_host = false;
   std::string verdict;             // of the check: "PASS"
   std::string within, undeclared;  // the contract; its limits that nobody declared
+  std::string own_limits;          // limits that only its own file declares, and not who adopts it
+  std::string required;            // the inputs that it must take (--require); empty: none were named
+  std::vector<std::string> uncovered;  // of these what it does not take
   std::vector<std::string> outside;
   std::vector<CertifiedAxis> axes;
   std::int64_t planned = 0, passed = 0, failed = 0, inconclusive = 0, unsupported = 0, not_run = 0;
   std::int64_t too_coarse = 0;   // of `unsupported`: their claimed arithmetic lets nearly any output pass
   std::int64_t tried_again = 0;  // of `passed`: only in a fresh process, after something else at first
   std::string at_first;          // of the first of these: what happened to it before
+  std::int64_t rows_judged = 0;  // in cases that passed
+  /// Cases that every caller relies on, and those of them that are beyond its limits.
+  std::int64_t core = 0, core_beyond = 0;
+  /// Row lengths that were judged: how many, the shortest, the longest; and the largest number of rows.
+  std::int64_t lengths = 0, least_V = 0, most_V = 0, most_rows = 0;
   /// max_ulp_ordinary: on rows as they occur in use (is_ordinary_family); empty if none was judged.
   std::optional<double> max_ulp, max_ulp_ordinary, max_bound_ratio, resolution, resolution_sum;
   std::vector<CertifiedCheck> checks;

@@ -65,6 +65,9 @@ void each_field(C& c, Visit& visit) {
   visit("verdict", c.verdict);
   visit("within", c.within);
   visit("undeclared", c.undeclared);
+  visit("own_limits", c.own_limits);
+  visit("required", c.required);
+  visit("uncovered", c.uncovered);
   visit("outside", c.outside);
   visit("axes", c.axes);
   visit("planned", c.planned);
@@ -76,6 +79,13 @@ void each_field(C& c, Visit& visit) {
   visit("too_coarse", c.too_coarse);
   visit.if_set("tried_again", c.tried_again);
   visit.if_set("at_first", c.at_first);
+  visit("rows_judged", c.rows_judged);
+  visit("core", c.core);
+  visit("core_beyond", c.core_beyond);
+  visit("lengths", c.lengths);
+  visit("least_V", c.least_V);
+  visit("most_V", c.most_V);
+  visit("most_rows", c.most_rows);
   visit("max_ulp", c.max_ulp);
   visit("max_ulp_ordinary", c.max_ulp_ordinary);
   visit("max_bound_ratio", c.max_bound_ratio);

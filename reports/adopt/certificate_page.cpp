@@ -10,6 +10,7 @@
 #include "reports/data/environment.hpp"
 #include "reports/data/html.hpp"
 #include "reports/data/summary.hpp"
+#include "reports/data/tally.hpp"
 #include "reports/page/frame.hpp"
 
 namespace assay {
@@ -125,8 +126,17 @@ std::string contract_html(const Certificate& c) {
                         ? "Right within: " + escape(k.within)
                     : k.verdict == "NOT RUN" ? "None: nothing was judged."
                                              : "None: it is not right. Tried within: " + escape(k.within));
+    if (!k.required.empty()) out += "<p>Required: " + escape(k.required) + "</p>\n";
+    for (const std::string& why : k.uncovered)
+      out += "<p>Of this it does not take: " + escape(why) + "</p>\n";
+    if (!k.own_limits.empty())
+      out += "<p>Limits that only its own file declares: " + coded(k.own_limits) + "</p>\n";
     if (!k.undeclared.empty())
       out += "<p>Limits that nobody declared: " + coded("--declare '" + k.undeclared + "'") + "</p>\n";
+    if (k.lengths > 0)
+      out += fmt::format("<p>Judged: {} row lengths from {} to {}, up to {} rows in a launch; {}.</p>\n",
+                         grouped(k.lengths), grouped(k.least_V), grouped(k.most_V), grouped(k.most_rows),
+                         escape(rows_line(k.rows_judged)));
     std::vector<std::vector<std::string>> rows;
     for (const CertifiedAxis& a : k.axes)
       rows.push_back({escape(a.axis), escape(a.state), escape(a.within), escape(a.outside)});
@@ -246,8 +256,14 @@ bool right(const Certificate& c) { return c.verdict == name(Verdict::pass) || in
 /// The contract, where there is one to speak of.
 std::string contract_words(const Certificate& c) {
   std::string words;
+  std::int64_t rows = 0;
+  for (const CertifiedKernel& k : c.kernels) rows += k.rows_judged;
+  if (right(c) && rows > 0) {
+    words = rows_line(rows) + ". ";
+    words[0] = 'R';
+  }
   if (right(c) && c.kernels.size() == 1 && !c.kernels[0].within.empty())
-    words = "Right within: " + c.kernels[0].within + ". ";
+    words += "Right within: " + c.kernels[0].within + ". ";
   return words;
 }
 
@@ -260,10 +276,28 @@ std::string guard_of_badge(const Certificate& c) {
   return words.empty() ? "" : words == "not sandboxed" ? "; " + words : "; sandbox: " + words;
 }
 
+/// " for V=1..4096" of what was required, or " within V one of 2" of a kernel that has limits: whoever sees
+/// the badge must see for what it is.
+std::string contract_of_badge(const Certificate& c) {
+  std::vector<std::string> all;
+  for (const CertifiedKernel& k : c.kernels) {
+    const bool limited = !k.within.empty() && k.within != kWithoutLimits;
+    const std::string words = !k.required.empty() ? " for " + k.required
+                              : limited           ? " within " + k.within
+                                                  : "";
+    if (!words.empty() && std::ranges::find(all, words) == all.end()) all.push_back(words);
+  }
+  return all.empty() ? "" : all.front() + (all.size() > 1 ? ", and others" : "");
+}
+
 /// What a reader must know before the verdict is used.
 std::string limits_of_the_verdict(const Certificate& c) {
   std::string words;
   if (!right(c)) return words;
+  for (const CertifiedKernel& k : c.kernels)
+    if (little_of_core(k))
+      words += fmt::format("{}: {} of {} cases that every caller relies on are beyond its limits. ", k.key,
+                           grouped(k.core_beyond), grouped(k.core));
   for (const CertifiedKernel& k : c.kernels)
     if (k.too_coarse > k.passed)
       words += fmt::format(
@@ -312,7 +346,7 @@ std::string badge_words(const Certificate& c) {
   const char* const part = !c.only.empty()       ? ", a part of the check"
                            : c.extent == "quick" ? ", quick check"
                                                  : "";
-  return c.verdict + (only_on_the_cpu(c) ? " on the CPU" : "") + part + guard_of_badge(c);
+  return c.verdict + (only_on_the_cpu(c) ? " on the CPU" : "") + part + contract_of_badge(c) + guard_of_badge(c);
 }
 
 std::string render_badge(const Certificate& c) {
@@ -341,7 +375,14 @@ std::string render_certificate_terminal(const Certificate& c) {
   if (right(c))
     for (const CertifiedKernel& k : c.kernels) {
       if (!k.within.empty()) out += fmt::format("  {} within: {}\n", k.key, k.within);
-      if (!k.undeclared.empty()) out += fmt::format("  adopt with: --declare '{}'\n", k.undeclared);
+      if (!k.required.empty()) out += fmt::format("  {} required: {}\n", k.key, k.required);
+      if (!k.own_limits.empty())
+        out += fmt::format("  {} declared by its own file alone: {}\n", k.key, k.own_limits);
+      const std::string more = k.own_limits.empty() || k.undeclared.empty()
+                                   ? k.own_limits + k.undeclared
+                                   : k.own_limits + "; " + k.undeclared;
+      if (!more.empty()) out += fmt::format("  adopt with: --declare '{}'\n", more);
+      if (k.rows_judged > 0) out += fmt::format("  {} {}\n", k.key, rows_line(k.rows_judged));
     }
   if (std::string limits = limits_of_the_verdict(c); !limits.empty()) {
     limits.pop_back();

@@ -64,6 +64,13 @@ void compare_kernel(Lines& found, const CertifiedKernel& then, const CertifiedKe
   count("not_run", &CertifiedKernel::not_run);
   count("too_coarse", &CertifiedKernel::too_coarse);
   count("tried_again", &CertifiedKernel::tried_again);
+  count("rows_judged", &CertifiedKernel::rows_judged);
+  count("core", &CertifiedKernel::core);
+  count("core_beyond", &CertifiedKernel::core_beyond);
+  count("lengths", &CertifiedKernel::lengths);
+  count("least_V", &CertifiedKernel::least_V);
+  count("most_V", &CertifiedKernel::most_V);
+  count("most_rows", &CertifiedKernel::most_rows);
   const auto figure = [&](const char* member, std::optional<double> CertifiedKernel::*f) {
     if (!same_figure(then.*f, now.*f))
       differs(found, then.key, member, figure_text(then.*f), figure_text(now.*f));

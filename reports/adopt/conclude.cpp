@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "accuracy/record_fields.hpp"
+#include "accuracy/sane.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/isolation/process/description.hpp"
@@ -37,8 +38,7 @@ constexpr std::size_t kCasesOfAll = 48, kFewestOthers = 8;
 bool is_bad(Status s) { return s == Status::fail || s == Status::crashed || s == Status::hung; }
 
 bool can_be_replayed(const Record& r) {
-  return std::find(kReplayed.begin(), kReplayed.end(), r.group) != kReplayed.end() &&
-         (r.status == Status::pass || is_bad(r.status)) && r.rows * r.V <= kMostElementsReplayed;
+  return (r.status == Status::pass || is_bad(r.status)) && may_be_replayed(r.group, r.rows, r.V);
 }
 
 CertifiedCase case_of(const Record& r, bool worst) {
@@ -97,11 +97,19 @@ const char* counted_by(const std::string& step) {
 
 }  // namespace
 
+bool may_be_replayed(const std::string& group, std::int64_t rows, std::int64_t V) {
+  return std::find(kReplayed.begin(), kReplayed.end(), group) != kReplayed.end() &&
+         (V == 0 || rows <= kMostElementsReplayed / V);
+}
+
+bool little_of_core(const CertifiedKernel& k) { return !k.within.empty() && 2 * k.core_beyond > k.core; }
+
 std::string verdict_of_kernel(const CertifiedKernel& k) {
   return name(k.failed > 0              ? Verdict::fail
               : k.inconclusive > 0      ? Verdict::inconclusive
               : k.passed < 1            ? Verdict::not_run
               : k.too_coarse > k.passed ? Verdict::judged_in_part
+              : little_of_core(k)       ? Verdict::judged_in_part
                                         : Verdict::pass);
 }
 
@@ -115,8 +123,11 @@ CertifiedKernel certified_kernel(const Variant& v, const ReportData& data) {
   k.made_by = v.file;
   k.on_host = !on_device(v);
   std::array<CheckResult, kChecks> checks{};
+  JudgedCounts judged;
   for (const Record& r : data.records) {
     if (r.key != k.key) continue;
+    require_sane(r);
+    judged.take(r);
     ++k.planned;
     k.passed += r.status == Status::pass;
     k.failed += is_bad(r.status);
@@ -146,7 +157,10 @@ CertifiedKernel certified_kernel(const Variant& v, const ReportData& data) {
       if (!(c.utilisation <= all.utilisation)) all.utilisation = c.utilisation;
     }
   }
-  k.verdict = verdict_of_kernel(k);
+  k.rows_judged = judged.rows;
+  k.core = judged.core, k.core_beyond = judged.core_beyond;
+  k.lengths = std::ssize(judged.lengths), k.most_rows = judged.most_rows;
+  if (!judged.lengths.empty()) k.least_V = *judged.lengths.begin(), k.most_V = *judged.lengths.rbegin();
   for (std::size_t i = 0; i < checks.size(); ++i) {
     const CheckResult& c = checks[i];
     if (c.judged == 0 && c.failed == 0 && c.undecided == 0) continue;
@@ -160,10 +174,14 @@ CertifiedKernel certified_kernel(const Variant& v, const ReportData& data) {
   if (const auto at = data.contracts.find(k.key); at != data.contracts.end()) {
     k.within = at->second.within();
     k.undeclared = at->second.found;
+    k.own_limits = at->second.own;
+    k.required = at->second.required;
+    k.uncovered = at->second.uncovered;
     k.outside = at->second.outside;
     for (const conformance::Axis& a : at->second.axes)
       k.axes.push_back({a.name, name(a.state), a.within, a.outside});
   }
+  k.verdict = verdict_of_kernel(k);
   return k;
 }
 
@@ -249,6 +267,16 @@ std::vector<std::string> open_lines(const Certificate& c, const std::vector<std:
     if (!k.undeclared.empty())
       open.push_back(fmt::format("{}: nothing outside the limits that were found and nobody declared: {}",
                                  k.key, k.undeclared));
+    if (!k.own_limits.empty())
+      open.push_back(
+          fmt::format("{}: nothing outside the limits that its own file declares: {}", k.key, k.own_limits));
+    for (const std::string& why : k.uncovered)
+      open.push_back(fmt::format("{}: not all that is required ({}): {}", k.key, k.required, why));
+    if (little_of_core(k))
+      open.push_back(fmt::format("{}: {} of {} cases that every caller relies on are beyond its limits",
+                                 k.key, grouped(k.core_beyond), grouped(k.core)));
+    if (k.rows_judged > 0 && k.failed == 0 && k.inconclusive == 0)
+      open.push_back(fmt::format("{}: {}", k.key, rows_line(k.rows_judged)));
   }
   if (const std::string why = not_sandboxed(environment); !why.empty())
     open.push_back("what the kernel does besides its outputs: not sandboxed: " + why);
@@ -318,13 +346,20 @@ void conclude(Certificate& c, bool accept_limits) {
       std::find_if(c.steps.begin(), c.steps.end(), [](const CertifiedStep& s) { return s.name == "check"; });
   std::int64_t passed = 0;
   bool limited = false, in_part = false;
+  std::string uncovered;
   for (const CertifiedKernel& k : c.kernels) {
-    passed += k.passed, limited = limited || !k.undeclared.empty();
+    passed += k.passed, limited = limited || !k.undeclared.empty() || !k.own_limits.empty();
+    for (const std::string& why : k.uncovered)
+      uncovered += (uncovered.empty() ? "" : "; ") + k.key + ": " + why;
     in_part = in_part || verdict_of_kernel(k) == name(Verdict::judged_in_part);
   }
   for (const CertifiedStep& s : c.steps)
     if (s.state == StepState::not_run) c.not_proved.push_back(missing_without(s));
   c.not_proved.emplace_back("other inputs than those that ran: a verdict is no proof for all inputs");
+  c.not_proved.emplace_back(
+      "what it does on another day, after more calls, in another program, or for a row that somebody has "
+      "chosen: "
+      "no run shows that");
   const auto end = [&](const char* verdict, int status, const std::string& reason) {
     c.verdict = verdict;
     c.exit_status = status;
@@ -344,6 +379,8 @@ void conclude(Certificate& c, bool accept_limits) {
   if (const auto open = find(StepState::undecided); open != c.steps.end())
     return end("INCONCLUSIVE", 1, open->name + ": " + open->words);
   if (check->executed < 1 || passed < 1) return end("NOT RUN", 3, "no case was judged");
+  if (!uncovered.empty())
+    return end(name(Verdict::not_covered), 1, "it does not take all that is required: " + uncovered);
   if (c.cases.empty())
     return end(name(Verdict::not_judged), 3,
                "no case can be replayed, so nobody could verify it: run more groups of the check");

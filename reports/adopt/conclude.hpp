@@ -20,6 +20,10 @@ CertifiedKernel certified_kernel(const Variant& v, const ReportData& data);
 /// all groups. The same for the same records.
 std::vector<CertifiedCase> cases_to_replay(const std::vector<Record>& records);
 
+/// True for a case of which a certificate may say that it can be replayed: of a group that gives the same
+/// record alone, and small enough.
+bool may_be_replayed(const std::string& group, std::int64_t rows, std::int64_t V);
+
 /// The step of the check.
 CertifiedStep check_step(const ReportData& data, std::uint64_t seed);
 
@@ -33,6 +37,12 @@ std::string failed_checks(const CertifiedKernel& k);
 
 /// Empty, or a speed of the certificate that no kernel has on the machine on which it was measured.
 std::string impossible_speed(const Certificate& c);
+
+/// What the contract of a kernel without limits says.
+inline constexpr const char* kWithoutLimits = "rows >= 1; V >= 1";
+
+/// Less than half of the cases that every caller relies on are within the limits of a kernel from elsewhere.
+bool little_of_core(const CertifiedKernel& k);
 
 /// The verdict that the counts of a kernel make: "FAIL", "INCONCLUSIVE", "NOT RUN", "JUDGED IN PART", "PASS".
 std::string verdict_of_kernel(const CertifiedKernel& k);

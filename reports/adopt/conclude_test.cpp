@@ -86,6 +86,44 @@ TEST(Certificate, ASpeedThatTheMachineCannotReachIsNoPass) {
   EXPECT_EQ(impossible_speed(c), "");
 }
 
+/// Limits that only the kernel's own file declares are no contract that somebody asked for; what was asked
+/// for and is not taken is no PASS, whatever is accepted.
+TEST(Certificate, APassSaysForWhichInputs) {
+  Certificate c = right_certificate();
+  CertifiedKernel& k = c.kernels[0];
+  k.within = "rows >= 1, at most 1; V one of 2", k.own_limits = "V_in={2}; max_rows=1";
+  k.planned = k.passed, k.rows_judged = 300;
+  conclude(c, false);
+  EXPECT_EQ(c.verdict, "PASS");
+  EXPECT_EQ(c.exit_status, 4);
+  EXPECT_EQ(badge_words(c), "PASS within rows >= 1, at most 1; V one of 2");
+  EXPECT_NE(render_certificate_terminal(c).find("declared by its own file alone: V_in={2}; max_rows=1"),
+            std::string::npos);
+  EXPECT_NE(render_certificate_terminal(c).find("of rows like these at most 1.0e-02 are wrong"),
+            std::string::npos);
+  EXPECT_NE(render_certificate_page(c).find("of rows like these at most 1.0e-02 are wrong"),
+            std::string::npos);
+  conclude(c, true);
+  EXPECT_EQ(c.exit_status, 0);
+
+  k.core = 100, k.core_beyond = 51;
+  conclude(c, false);
+  EXPECT_EQ(c.verdict, "JUDGED IN PART");
+  EXPECT_EQ(c.exit_status, 4);
+
+  k.required = "V=1..4096", k.uncovered = {"V = 1 is none of V_in"};
+  conclude(c, true);
+  EXPECT_EQ(c.verdict, "NOT COVERED");
+  EXPECT_EQ(c.exit_status, 1);
+  EXPECT_EQ(c.reason, "it does not take all that is required: a/f32@host: V = 1 is none of V_in");
+  EXPECT_EQ(badge_words(c), "NOT COVERED");
+
+  c = right_certificate();
+  c.kernels[0].required = "V=1..4096", c.kernels[0].within = kWithoutLimits;
+  conclude(c, false);
+  EXPECT_EQ(badge_words(c), "PASS for V=1..4096");
+}
+
 TEST(Certificate, AStepThatDidNotRunIsNamedAndIsNoPass) {
   Certificate c = right_certificate();
   c.steps[3] = step_of("sweep", StepState::not_run, 0);

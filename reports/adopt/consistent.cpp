@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "accuracy/sane.hpp"
 #include "reports/adopt/conclude.hpp"
 #include "reports/adopt/follows.hpp"
 #include "reports/adopt/replay.hpp"
@@ -76,6 +77,9 @@ void check_cases(std::vector<std::string>& found, const Certificate& c, const Ce
   };
   for (const CertifiedCase& one : c.cases) {
     if (one.key != k.key) continue;
+    if (one.status == name(Status::pass) && beyond_bound(one.max_bound_ratio))
+      found.push_back(fmt::format("{}: a case passed, and its share of a bound is {}: {}", k.key,
+                                  *one.max_bound_ratio, one.reproduce));
     passed += one.status == name(Status::pass);
     failed += is_bad(one.status);
     take(ulp, one, &CertifiedCase::max_ulp);
@@ -106,6 +110,8 @@ void check_checks(std::vector<std::string>& found, const CertifiedKernel& k) {
   for (const CertifiedCheck& one : k.checks) {
     const std::string what = "its check " + one.name;
     const char* const verdict = one.failed > 0 ? "fail" : one.undecided > 0 ? "undecided" : "pass";
+    if (one.failed == 0 && one.undecided == 0 && beyond_bound(one.utilisation))
+      found.push_back(fmt::format("{}: {} passed, and is at {} of its bound", k.key, what, one.utilisation));
     if (one.verdict != verdict)
       found.push_back(fmt::format("{}: {} is {}, and its counts make {}", k.key, what, one.verdict, verdict));
     if (std::ranges::find(kBoundChecks, one.name) != std::end(kBoundChecks) && one.judged > 0)
@@ -117,6 +123,28 @@ void check_checks(std::vector<std::string>& found, const CertifiedKernel& k) {
         found.push_back(fmt::format("{}: its {} is {}, and {} has {}", k.key, figure, figure_text(*value),
                                     what, figure_text(one.resolution)));
   }
+}
+
+/// What was judged must fit the contract that is printed, and the counts.
+void check_reach(std::vector<std::string>& found, const CertifiedKernel& k) {
+  if (k.failed == 0 && k.inconclusive == 0 && k.passed > 0 && beyond_bound(k.max_bound_ratio))
+    found.push_back(fmt::format("{}: its cases passed, and their largest share of a bound is {}", k.key,
+                                *k.max_bound_ratio));
+  const bool none = k.lengths == 0;
+  if (k.rows_judged < 0 || k.core < k.core_beyond || k.core_beyond < 0 || k.core > k.planned ||
+      k.lengths < 0 || k.least_V > k.most_V ||
+      (none ? k.most_V != 0 || k.most_rows != 0 : k.least_V < 1 || k.most_rows < 1) ||
+      k.lengths > k.most_V - k.least_V + 1)
+    found.push_back(fmt::format(
+        "{}: {} rows of {} lengths from {} to {}, up to {} in a launch, {} of {} cases of the "
+        "core beyond its limits: no check gives this",
+        k.key, k.rows_judged, k.lengths, k.least_V, k.most_V, k.most_rows, k.core_beyond, k.core));
+  if (k.within.starts_with(kWithoutLimits) && k.within.find(", at most") == k.within.npos && k.passed > 0 &&
+      k.lengths < kFewestLengths)
+    found.push_back(fmt::format("{}: it is right within {}, and rows of {} lengths were judged", k.key,
+                                k.within, k.lengths));
+  if (k.required.empty() && !k.uncovered.empty())
+    found.push_back(k.key + ": nothing is required of it, and it does not take all of that");
 }
 
 void check_kernel(std::vector<std::string>& found, const Certificate& c, const CertifiedKernel& k) {
@@ -133,6 +161,7 @@ void check_kernel(std::vector<std::string>& found, const Certificate& c, const C
   for (const std::int64_t n :
        {k.planned, k.passed, k.failed, k.inconclusive, k.unsupported, k.not_run, k.too_coarse, k.tried_again})
     if (n < 0) found.push_back(fmt::format("{}: a count is {}", k.key, n));
+  check_reach(found, k);
   const std::string verdict = verdict_of_kernel(k);
   if (k.verdict != verdict)
     found.push_back(fmt::format("{}: its verdict is {}, and its counts make {}", k.key, k.verdict, verdict));

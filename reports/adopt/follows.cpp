@@ -89,6 +89,21 @@ void follow_extent(Lines& found, const Certificate& c) {
   }
 }
 
+/// Which inputs were asked for: the command says it, and every kernel.
+void follow_required(Lines& found, const Certificate& c) {
+  const Lines command = words_of(c.command);
+  bool asked = false;
+  for (std::size_t i = 0; i < command.size(); ++i)
+    asked = asked ||
+            (command[i].starts_with("--require=") && command[i].find('=', 10) != std::string::npos) ||
+            (command[i] == "--require" && i + 1 < command.size() &&
+             command[i + 1].find('=') != std::string::npos);
+  for (const CertifiedKernel& k : c.kernels)
+    if (k.passed > 0 && k.required.empty() == asked)
+      found.push_back(fmt::format("{}: what is required of it is \"{}\", and its command is {}", k.key,
+                                  k.required, c.command));
+}
+
 void follow_seeds(Lines& found, const Certificate& c) {
   const auto is = [&](const std::string& what, std::uint64_t seed) {
     if (seed != c.seed)
@@ -199,6 +214,7 @@ Lines left_out_of_not_proved(const Certificate& c, const Lines& lines) {
 Lines not_following(const Certificate& c) {
   Lines found;
   follow_extent(found, c);
+  follow_required(found, c);
   follow_seeds(found, c);
   follow_environment(found, c);
   follow_steps(found, c);

@@ -13,6 +13,7 @@
 #include <system_error>
 #include <vector>
 
+#include "accuracy/sane.hpp"
 #include "kernels/adapter/toolchain/announce.hpp"
 #include "kernels/isolation/shared/plain_text.hpp"
 #include "reference/environment_error.hpp"
@@ -154,6 +155,9 @@ int run_assay(int argc, const char* const* argv) {
     std::fprintf(stderr, "assay: %s (assay --help)\n",
                  shortened(option.empty() ? e.what() : option, argc, argv).c_str());
     return kBadCall;
+  } catch (const Contradiction& e) {
+    std::fprintf(stderr, "assay: %s\n", shortened(e.what(), argc, argv).c_str());
+    return kFailed;
   } catch (const EnvironmentError& e) {
     std::fprintf(stderr, "assay: %s\n", shortened(e.what(), argc, argv).c_str());
     return kEnvironment;

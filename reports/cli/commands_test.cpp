@@ -263,7 +263,17 @@ TEST(Options, WhatIsRequiredIsCudaOrHostEverywhere) {
     Words call = words_of(verb);
     if (verb == "assay check" || verb == "assay adopt") call.push_back("safe_block/f32@host");
     call.insert(call.end(), {"--require", "tpu"});
-    EXPECT_EQ(refused(call), "assay: --require tpu: must be cuda or host\n") << verb;
+    const bool judges = verb == "assay check" || verb == "assay adopt";
+    const std::string inputs =
+        ", host or the inputs that the kernel must take, as 'V=1..4096; rows=1..65536'";
+    EXPECT_EQ(refused(call), "assay: --require tpu: must be cuda" + (judges ? inputs : " or host") + "\n")
+        << verb;
+    if (!judges) continue;
+    for (const char* bad : {"V=0", "V=4..1", "W=1", "V=1;V=2", "cuda;host", "max_abs=big"}) {
+      call.back() = bad;
+      const std::string said = refused(call);
+      EXPECT_TRUE(said.starts_with("assay: --require")) << said;
+    }
   }
 }
 

@@ -52,6 +52,7 @@ int merged_status(const Merged& m, std::optional<Verdict> whole) {
   if (m.passed == 0 && m.verb != "fuzz") return kEnvironment;
   const int status = heaviest(m.statuses);
   if (!whole || status == kFailed || status == kBadCall) return status;
+  if (*whole == Verdict::not_covered) return kFailed;
   if (*whole != Verdict::pass && *whole != Verdict::judged_in_part) return kEnvironment;
   // Everything ran and something was judged, so a part of which nothing could be judged is no reason.
   std::vector<int> others = m.statuses;
@@ -122,21 +123,24 @@ int run_merge_command(const MergeArguments& o) {
     const RecordedRun run(out.path(), out / "records.jsonl");
     const Digest& whole = run.digest();
     verdict = verdict_of(whole);
-    if (*verdict == Verdict::incomplete || *verdict == Verdict::judged_in_part) why = verdict_reason(whole);
+    if (*verdict == Verdict::incomplete || *verdict == Verdict::judged_in_part ||
+        *verdict == Verdict::not_covered)
+      why = verdict_reason(whole);
     write_pages(out.path(), whole);
-    fmt::print("page: {}\n", std::filesystem::absolute(out / "index.html").string());
+    tell("page: {}\n", std::filesystem::absolute(out / "index.html").string());
   }
   const int status = merged_status(m, verdict);
   if (m.verb == "selftest") {
     write_files({{out / "selftest.html", render_selftest_page(read_selftest(out / "selftest.jsonl"))}});
     link_pages(out.path());
-    fmt::print("page: {}\n", std::filesystem::absolute(out / "selftest.html").string());
+    tell("page: {}\n", std::filesystem::absolute(out / "selftest.html").string());
   }
-  if (m.verb == "sweep") fmt::print("page: {}\n", write_sweep_page(out.path()).string());
+  if (m.verb == "sweep") tell("page: {}\n", write_sweep_page(out.path()).string());
   const bool in_part = verdict == Verdict::judged_in_part, unjudged = verdict == Verdict::not_judged;
   VerdictDocument d = document_of(m,
                                   is_right(status) && in_part          ? name(Verdict::judged_in_part)
                                   : is_right(status)                   ? "PASS"
+                                  : verdict == Verdict::not_covered    ? name(Verdict::not_covered)
                                   : status == kFailed                  ? "FAIL"
                                   : status == kEnvironment && unjudged ? name(Verdict::not_judged)
                                   : m.passed == 0                      ? "NOTHING JUDGED"
@@ -144,13 +148,13 @@ int run_merge_command(const MergeArguments& o) {
                                   status);
   if (!why.empty()) d.reason += ": " + why;
   const bool limited = status == kUndeclaredLimits && !in_part;
-  fmt::print("{}{}: {}\n", d.verdict, limited ? " within limits that nobody declared" : "", d.reason);
+  tell("{}{}: {}\n", d.verdict, limited ? " within limits that nobody declared" : "", d.reason);
   if (limited) d.reason += ": right within limits that nobody declared; contract.json has them";
-  if (!m.first.empty()) fmt::print("the first: {}\n", m.first);
+  if (!m.first.empty()) tell("the first: {}\n", m.first);
   for (std::size_t i = 0; i < m.statuses.size(); ++i)
     if (m.statuses[i] > kFailed && !is_right(m.statuses[i]))
-      fmt::print("shard {}/{} ended with status {}\n", i, m.statuses.size(), m.statuses[i]);
-  for (const std::string& name : m.files) fmt::print("{}\n", (out / name).string());
+      tell("shard {}/{} ended with status {}\n", i, m.statuses.size(), m.statuses[i]);
+  for (const std::string& name : m.files) tell("{}\n", (out / name).string());
   return answer.give(d, out.path(), m.files);
 }
 

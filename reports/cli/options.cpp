@@ -7,7 +7,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <sstream>
 
+#include "accuracy/conformance/contract/region.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/device.hpp"
 #include "kernels/isolation/isolated.hpp"
@@ -133,8 +135,7 @@ CLI::Option* add_shard(CLI::App& command, std::string& shard) {
 fuzz::Shard part_of_run(const std::string& given) {
   fuzz::Shard shard = fuzz::shard_of(given);
   if (shard.count > 1) {
-    fmt::print("{} of this run, taken from {}; assay merge puts the parts together\n", shard.words(),
-               shard.from);
+    tell("{} of this run, taken from {}; assay merge puts the parts together\n", shard.words(), shard.from);
     flush_output();
   }
   return shard;
@@ -189,7 +190,7 @@ void add_sandbox(CLI::App& command) {
 }
 
 CLI::Option* add_require(CLI::App& command, std::string& require) {
-  return command.add_option("--require", require, "cuda: exit 3 at once if no GPU can run");
+  return command.add_option("--require", require, "cuda: exit 3 at once if no GPU can run")->join(';');
 }
 
 void add_machine(CLI::App& command, int& device, bool& shared, std::string& require) {
@@ -220,6 +221,30 @@ void choose_machine(const std::string& require, int device) {
     if (const std::string why = unavailable_reason(Backend::cuda); !why.empty())
       throw EnvironmentError("--require cuda: " + why);
   choose_device(device);
+}
+
+std::string choose_machine_and_region(const std::string& require, int device) {
+  std::string machine, region;
+  std::istringstream words(require);
+  for (std::string word; std::getline(words, word, ';');) {
+    const std::size_t begin = word.find_first_not_of(" \t");
+    if (begin == word.npos) continue;
+    word = word.substr(begin, word.find_last_not_of(" \t") - begin + 1);
+    const bool of_machine = word == "cuda" || word == "host";
+    if (!of_machine && word.find('=') == word.npos)
+      throw InputError(
+          "--require " + shown(word) +
+          ": must be cuda, host or the inputs that the kernel must take, as 'V=1..4096; rows=1..65536'");
+    if (of_machine && !machine.empty() && machine != word)
+      throw InputError("--require: cuda and host: give only one of them");
+    if (of_machine)
+      machine = word;
+    else
+      region += (region.empty() ? "" : "; ") + word;
+  }
+  conformance::region_of(region);
+  choose_machine(machine, device);
+  return region;
 }
 
 }  // namespace assay

@@ -111,5 +111,9 @@ void add_machine(CLI::App& command, int& device, bool& shared, std::string& requ
 CLI::Option* add_require(CLI::App& command, std::string& require);
 /// Selects the device and checks --require: throws EnvironmentError if what is required is not available.
 void choose_machine(const std::string& require, int device);
+/// The same of a command that judges a kernel. --require may also say which inputs the kernel must take:
+/// "cuda; V=1..4096". Returns these words, as conformance::region_of reads them. Throws InputError for
+/// others.
+std::string choose_machine_and_region(const std::string& require, int device);
 
 }  // namespace assay

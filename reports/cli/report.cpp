@@ -64,6 +64,7 @@ int status_of_report(const ReportData& data) {
       return kPassed;
     case Verdict::fail:
     case Verdict::inconclusive:
+    case Verdict::not_covered:
       return kFailed;
     case Verdict::incomplete:
     case Verdict::not_run:
@@ -99,7 +100,7 @@ int run_report_command(ReportArguments& o) {
                                    : s.quick      ? "out/quick"
                                                   : "out/report",
                                    shard));
-  fmt::print("plan: {}\n", describe(plan));
+  tell("plan: {}\n", describe(plan));
   flush_output();
 
   Journal journal(out, o.resume);
@@ -137,20 +138,19 @@ int run_report_command(ReportArguments& o) {
   journal.finish();
 
   if (data.records.size() <= 3)
-    for (const Record& r : data.records) fmt::print("{}", record_line(r));
-  if (!o.compare.empty()) fmt::print("{}", compare_records(old, data.records));
-  fmt::print("{}", lines_for_the_head(plan, data.records));
+    for (const Record& r : data.records) tell("{}", record_line(r));
+  if (!o.compare.empty()) tell("{}", compare_records(old, data.records));
+  tell("{}", lines_for_the_head(plan, data.records));
   print_verdict(render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
   if (s.quick)
-    fmt::print(
+    tell(
         "This was a quick report: {} of the {} row lengths, and a third of the families at the longest. "
         "Without "
         "--quick it takes all.\n",
         quick_report_sizes().size(), report_sizes().size());
   if (failed > 0)
-    fmt::print("FAIL: {} comparisons failed while the oracle's speed was measured (assay sweep oracle)\n",
-               failed);
-  if (!declared) fmt::print("FAIL: a function is further off than declared (assay functions)\n");
+    tell("FAIL: {} comparisons failed while the oracle's speed was measured (assay sweep oracle)\n", failed);
+  if (!declared) tell("FAIL: a function is further off than declared (assay functions)\n");
   VerdictDocument d = verdict_document("report", data, status);
   if (failed > 0 || !declared) {
     d.verdict = name(Verdict::fail);

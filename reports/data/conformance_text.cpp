@@ -98,13 +98,30 @@ std::string wanting(const std::vector<Record>& records) {
   return out;
 }
 
+std::string rows_line_of(const std::vector<Record>& records) {
+  JudgedCounts judged;
+  for (const Record& r : records) judged.take(r);
+  const std::string line = rows_line(judged.rows);
+  return line.empty() ? line : line + "\n";
+}
+
+/// What the adopter asked for, and what of it the kernel does not take.
+std::string asked_of(const conformance::Contract* contract) {
+  if (!contract || contract->required.empty()) return {};
+  std::string out = fmt::format("  required: {}\n", contract->required);
+  for (const std::string& why : contract->uncovered) out += fmt::format("  not covered: {}\n", why);
+  return out;
+}
+
 /// The verdict, and the limits within which it holds.
 std::string head_of(Verdict verdict, const std::string& key, const conformance::Contract* contract,
                     const std::string& quick) {
   const bool found = contract && !contract->found.empty();
-  const bool right = verdict == Verdict::pass || verdict == Verdict::judged_in_part;
-  if (!right || !found) {
-    std::string out = fmt::format("{} {}{}\n", name(verdict), key, quick);
+  const bool right =
+      verdict == Verdict::pass || verdict == Verdict::judged_in_part || verdict == Verdict::not_covered;
+  const std::string asked = asked_of(contract);
+  if (!right || !contract || !contract->limited()) {
+    std::string out = fmt::format("{} {}{}\n", name(verdict), key, quick) + asked;
     if (!contract) return out;
     if (right) out += "  within: " + contract->within() + "\n";
     if (found)
@@ -113,13 +130,17 @@ std::string head_of(Verdict verdict, const std::string& key, const conformance::
     if (!contract->outside.empty()) out += fmt::format("  outside: {}\n", fmt::join(contract->outside, "; "));
     return out;
   }
-  return fmt::format("{} within: {}\n  outside: {}\n  adopt with: --declare '{}'\n  {}{}\n", name(verdict),
-                     contract->within(), fmt::join(contract->outside, "; "), contract->found, key, quick);
+  std::string out = fmt::format("{} within: {}\n", name(verdict), contract->within()) + asked;
+  if (!contract->outside.empty()) out += fmt::format("  outside: {}\n", fmt::join(contract->outside, "; "));
+  if (!contract->own.empty())
+    out += fmt::format("  declared by the kernel's own file alone: {}\n", contract->own);
+  return out + fmt::format("  adopt with: --declare '{}'\n  {}{}\n", contract->to_declare(), key, quick);
 }
 
 std::string verdict_text(const std::string& key, const std::vector<Record>& records, bool quick,
                          const std::string& unsandboxed, const conformance::Contract* contract) {
-  const ReportData one = run_of(records);
+  ReportData one = run_of(records);
+  if (contract) one.contracts[key] = *contract;
   const Verdict verdict = verdict_of(one);
   const bool pass = verdict == Verdict::pass || verdict == Verdict::judged_in_part;
   std::string out =
@@ -129,6 +150,7 @@ std::string verdict_text(const std::string& key, const std::vector<Record>& reco
   if (!unsandboxed.empty()) out += "  not sandboxed: " + unsandboxed + "\n";
   out += counts_of(records) + wanting(records);
   if (const std::string line = resolution_line(records); pass && !line.empty()) out += line + "\n";
+  if (pass) out += rows_line_of(records);
   const auto findings = conformance::diagnose(records);
   for (std::size_t i = 0; i < findings.size() && i < kMostFindings; ++i) {
     const conformance::Finding& f = findings[i];

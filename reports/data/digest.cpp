@@ -190,8 +190,18 @@ std::string half_run(const Digest& d) {
   return {};
 }
 
+std::string uncovered(const Digest& d) {
+  for (const auto& [key, contract] : d.about().contracts)
+    if (!contract.uncovered.empty()) return key + ": " + contract.uncovered.front();
+  return {};
+}
+
 bool judged_in_part(const Digest& d) {
-  return std::any_of(d.keys().begin(), d.keys().end(), [](const KeyTally& k) { return k.barely_judged(); });
+  return std::any_of(d.keys().begin(), d.keys().end(), [&](const KeyTally& k) {
+    // The limits of a key of this project are its own; those of another kernel are what is asked.
+    return k.barely_judged() ||
+           (k.bad() == 0 && d.about().contracts.contains(k.info.key) && k.judged.little_of_core());
+  });
 }
 
 std::vector<std::string> backends(const std::vector<const KeyTally*>& keys) {
@@ -237,6 +247,13 @@ std::string verdict_reason(const Digest& d) {
                                      coarse == 1 ? "1 case is" : grouped(coarse) + " cases are")
                        : "");
   }
+  if (const std::string why = uncovered(d); parts.empty() && !why.empty())
+    return "it does not take all that is required: " + why;
+  for (const KeyTally& k : d.keys())
+    if (parts.empty() && d.about().contracts.contains(k.info.key) && k.judged.little_of_core())
+      return fmt::format(
+          "{} of {} cases that every caller relies on are beyond the kernel's limits; {} passed",
+          grouped(k.judged.core_beyond), grouped(k.judged.core), grouped(c.pass));
   if (parts.empty() && c.unsupported > 0) {
     std::int64_t others = 0;
     for (const Reason& r : unsupported_reasons(d))

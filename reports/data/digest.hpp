@@ -70,7 +70,10 @@ std::string resolution_line(const std::vector<const KeyTally*>& keys);
 bool only_launched(const Digest& d);
 /// "KEY did not run in one part (FOLDER: no GPU)", of a key that ran in another part; "" if there is none.
 std::string half_run(const Digest& d);
-/// True if most cases of a key were too coarse to be judged: KeyTally::barely_judged().
+/// "KEY: V = 3 is none of V_in": the first thing of what --require asks for that a kernel's limits leave out;
+/// "" if there is none.
+std::string uncovered(const Digest& d);
+/// True if most cases of a key were too coarse to be judged, or beyond its limits: KeyTally::barely_judged().
 bool judged_in_part(const Digest& d);
 
 /// The values that occur in the keys, in the usual order: cuda before host; f16, bf16, f32, f64.

@@ -148,6 +148,7 @@ Verdict verdict_of(const Digest& d) {
   // There may be more parts than cases: merge asks whether anything was judged.
   if (c.pass == 0) return part || c.unsupported > 0 ? Verdict::not_judged : Verdict::fail;
   if (only_launched(d)) return Verdict::not_judged;
+  if (!uncovered(d).empty()) return Verdict::not_covered;
   return d.is_check() && judged_in_part(d) ? Verdict::judged_in_part : Verdict::pass;
 }
 
@@ -167,6 +168,8 @@ const char* name(Verdict verdict) {
       return "NOT JUDGED";
     case Verdict::judged_in_part:
       return "JUDGED IN PART";
+    case Verdict::not_covered:
+      return "NOT COVERED";
   }
   return "";
 }
@@ -194,8 +197,14 @@ std::string render_summary_markdown(const Digest& d) {
                                 verdict_reason(d), counts_line(d));
   for (const auto& [key, contract] : d.about().contracts) {
     out += fmt::format("- {} within: {}\n", code(key), md(contract.within()));
-    if (!contract.found.empty())
-      out += fmt::format("- {} adopt with: {}\n", code(key), code("--declare '" + contract.found + "'"));
+    if (!contract.required.empty())
+      out += fmt::format("- {} required: {}\n", code(key), md(contract.required));
+    for (const std::string& why : contract.uncovered)
+      out += fmt::format("- {} does not cover: {}\n", code(key), md(why));
+    if (!contract.own.empty()) out += fmt::format("- {} declares itself: {}\n", code(key), md(contract.own));
+    if (contract.limited())
+      out +=
+          fmt::format("- {} adopt with: {}\n", code(key), code("--declare '" + contract.to_declare() + "'"));
   }
   if (const std::string line = resolution_line(keys); !line.empty()) out += "- " + md(line) + "\n";
   for (const Reason& r : unsupported_reasons(d))

@@ -10,6 +10,8 @@
 #include <unordered_set>
 
 #include "accuracy/conformance/conformance.hpp"
+#include "accuracy/conformance/inputs.hpp"
+#include "accuracy/sane.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "reference/inputs/inputs.hpp"
 #include "reports/data/html.hpp"
@@ -23,6 +25,14 @@ std::string_view kept(const std::string& text) {
   static std::unordered_set<std::string> all;
   const std::lock_guard<std::mutex> lock(mutex);
   return *all.insert(text).first;
+}
+
+/// True for families whose rows every caller relies on: no NaN, no +inf, a finite logit in every row, and no
+/// logit beyond 10,000.
+bool in_core(const std::string& family) {
+  const Family* const f = find_family(family);
+  if (family == kProbeFamily || family == conformance::kMagnitudes) return false;
+  return !f || f->kind != FamilyKind::special || (f->traits & (trait::parts | trait::bottom)) == trait::parts;
 }
 
 const CheckResult* guilty_check(const Record& r) {
@@ -164,7 +174,45 @@ std::optional<double> excess_ratio(const Record& r) {
   return bound > 0.5 ? (error - 0.5) / (bound - 0.5) : INFINITY;
 }
 
+void JudgedCounts::take(const Record& r) {
+  if (r.status == Status::pass && r.group != conformance::kLaunchesGroup) rows += r.rows_judged;
+  if ((was_judged(r) || too_coarse(r)) && r.V > 0 && r.rows > 0 && r.group != "properties") {
+    lengths.insert(r.V);
+    most_rows = std::max(most_rows, r.rows);
+  }
+  const bool of_core = (r.group == "families" || r.group == "shapes" || r.group == "rows") && r.V > 0 &&
+                       r.rows > 0 && in_core(r.family) && r.wants == FaultKind::none && !too_coarse(r);
+  if (!of_core || r.status == Status::not_run) return;
+  ++core;
+  core_beyond += r.status == Status::unsupported;
+}
+
+std::string JudgedCounts::misfit(const Limits& limits) const {
+  constexpr std::int64_t kTo = 4096;  // every check has lengths up to this
+  std::int64_t allowed = 0;
+  for (std::int64_t V = std::max<std::int64_t>(1, limits.min_V); V <= kTo && allowed < kFewestLengths; ++V)
+    allowed += (limits.max_V == 0 || V <= limits.max_V) && V % limits.V_multiple == 0 &&
+               (limits.V_in.count == 0 || limits.V_in.contains(V));
+  const std::int64_t judged = std::ssize(lengths);
+  if (judged >= allowed) return {};
+  return fmt::format("its limits allow {} row lengths and more, and rows of {} were judged{}", allowed,
+                     judged, judged == 0 ? "" : fmt::format(" (V = {})", *lengths.begin()));
+}
+
+double most_wrong(std::int64_t rows) {
+  return std::min(1.0, 3 / static_cast<double>(std::max<std::int64_t>(rows, 1)));
+}
+
+std::string rows_line(std::int64_t rows) {
+  if (rows < 1) return {};
+  return fmt::format(
+      "rows: {} were judged, and all are right: of rows like these at most {:.1e} are wrong (3/N, at 95 %)",
+      grouped(rows), most_wrong(rows));
+}
+
 void KeyTally::take(const Record& r) {
+  require_sane(r);
+  judged.take(r);
   ++status[r.status];
   escalated += r.escalated > 0;
   if (r.status == Status::pass && r.group == conformance::kLaunchesGroup)

@@ -99,6 +99,30 @@ struct CheckExtreme {
   std::int64_t judged = 0;  // number of comparisons
 };
 
+/// A check that finds no limit judges more different row lengths than this.
+inline constexpr std::int64_t kFewestLengths = 3;
+
+/// What of a check was judged. The core is what every caller relies on (CONTRACT.md): rows of finite logits
+/// of ordinary size, some of them masked, where an allocator places them.
+struct JudgedCounts {
+  std::int64_t rows = 0;                   // in cases that passed
+  std::int64_t core = 0, core_beyond = 0;  // cases of the core; those of them beyond the kernel's limits
+  std::set<std::int64_t> lengths;          // of rows in cases that were judged, or too coarse for it
+  std::int64_t most_rows = 0;
+  void take(const Record& r);
+  /// Empty, or why what was judged does not fit the limits: they allow all lengths, and one was judged.
+  std::string misfit(const Limits& limits) const;
+  /// Less than half of the core's cases were judged, because the kernel's limits leave them out.
+  bool little_of_core() const { return 2 * core_beyond > core; }
+};
+
+/// Of rows that are drawn as so many right ones were, at most this share is wrong, at 95 % (the rule of
+/// three).
+double most_wrong(std::int64_t rows);
+/// "rows: 104,817 were judged, and all are right: of rows like these at most 2.9e-05 are wrong (3/N, at 95
+/// %)"; empty for no row.
+std::string rows_line(std::int64_t rows);
+
 /// The records of one key on one family.
 struct FamilyTally {
   std::int64_t records = 0, passed = 0;  // without not_run ones
@@ -124,6 +148,7 @@ struct KeyTally {
   std::uint64_t seed = 0;           // of its last record
   std::int64_t coarse = 0;          // too_coarse() records
   std::int64_t far_logarithms = 0;  // passes that has_resolution() leaves out
+  JudgedCounts judged;              // rows, and cases of the core
   std::vector<Cause> causes;
   std::vector<Reason> unsupported;
   CoarsestResolution coarsest;  // of all passes

@@ -44,8 +44,14 @@ std::string contract_table(const assay::conformance::Contract& contract, bool ri
   using State = assay::conformance::Axis::State;
   std::string out = std::string(right ? "<p>Right within: <b>" : "<p>Cases fail within: <b>") +
                     escape(contract.within()) + "</b>.</p>";
-  if (right && !contract.found.empty())
-    out += "<p>To make it official: " + command("--declare '" + contract.found + "'") + "</p>";
+  if (!contract.required.empty()) out += "<p>Required: <b>" + escape(contract.required) + "</b>.</p>";
+  for (const std::string& why : contract.uncovered)
+    out += "<p class=\"bad\">It does not cover what is required: " + escape(why) + ".</p>";
+  if (!contract.own.empty())
+    out +=
+        "<p>Limits that only the kernel's own file declares: <code>" + escape(contract.own) + "</code>.</p>";
+  if (right && contract.limited())
+    out += "<p>To make it official: " + command("--declare '" + contract.to_declare() + "'") + "</p>";
   if (!contract.outside.empty()) {
     out += "<p>Seen outside these limits:</p><ul>";
     for (const std::string& o : contract.outside) out += "<li>" + escape(o) + "</li>";

@@ -86,8 +86,10 @@ std::string contracts(const Context& c) {
     const bool right = k->right();
     out += fmt::format("<p><code>{}</code> {} <b>{}</b>.", escape(key),
                        right ? "is right within" : "fails within", escape(contract.within()));
-    if (right && !contract.found.empty())
-      out += " To make it official: " + command("--declare '" + contract.found + "'");
+    if (!contract.uncovered.empty())
+      out += " It does not cover what is required: " + escape(contract.uncovered.front()) + ".";
+    if (right && contract.limited())
+      out += " To make it official: " + command("--declare '" + contract.to_declare() + "'");
     out += "</p>\n";
   }
   return out;

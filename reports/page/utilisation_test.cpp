@@ -42,7 +42,7 @@ TEST(Utilisation, TakesTheLargestOfAClassOverKeysAndFamilies) {
 TEST(Utilisation, ColoursWhatFailsAndWhatIsSharp) {
   ReportData data = synthetic();
   Record& r = first_passing(data);
-  r.max_bound_ratio = 1.25;
+  r.status = Status::fail, r.max_bound_ratio = 1.25;
   const std::string html = all_pages(data);
   EXPECT_NE(html.find("<td class=\"u-over\" data-v=\"1.25\" title=\"" + r.key + ", " + r.family),
             std::string::npos);

@@ -114,6 +114,9 @@ void each_field(R& r, Visit& visit) {
   visit("axes", r.axes);
   visit("found", r.found);
   visit("outside", r.outside);
+  visit.if_set("required", r.required);
+  visit.if_set("uncovered", r.uncovered);
+  visit.if_set("own", r.own);
 }
 
 }  // namespace conformance

@@ -8,14 +8,16 @@
 #include <string_view>
 #include <utility>
 
+#include "kernels/isolation/shared/plain_text.hpp"
+
 namespace assay {
 namespace {
 
 constexpr std::string_view kGreen = "\033[1;32m", kRed = "\033[1;31m", kYellow = "\033[1;33m",
                            kEnd = "\033[0m";
 constexpr std::pair<std::string_view, std::string_view> kVerdicts[] = {
-    {"PASS", kGreen},     {"FAIL", kRed},          {"INCONCLUSIVE", kYellow},  {"INCOMPLETE", kYellow},
-    {"NOT RUN", kYellow}, {"NOT JUDGED", kYellow}, {"JUDGED IN PART", kYellow}};
+    {"PASS", kGreen},     {"FAIL", kRed},          {"INCONCLUSIVE", kYellow},   {"INCOMPLETE", kYellow},
+    {"NOT RUN", kYellow}, {"NOT JUDGED", kYellow}, {"JUDGED IN PART", kYellow}, {"NOT COVERED", kRed}};
 
 std::string painted(std::string_view line) {
   for (const auto& [word, colour] : kVerdicts)
@@ -48,7 +50,8 @@ std::string coloured(const std::string& text) {
 }
 
 void print_verdict(const std::string& text) {
-  const std::string shown = wants_colour(STDOUT_FILENO) ? coloured(text) : text;
+  const std::string plain = isolation::plain_text(text);
+  const std::string shown = wants_colour(STDOUT_FILENO) ? coloured(plain) : plain;
   std::fwrite(shown.data(), 1, shown.size(), stdout);
 }
 

@@ -122,6 +122,12 @@ std::string suite(const std::string& name, const std::vector<VerdictCase>& cases
   return out + "  </testsuite>\n";
 }
 
+std::int64_t rows_judged(const VerdictDocument& d) {
+  for (const auto& [word, n] : d.counts)
+    if (word == "rows_judged") return n;
+  return 0;
+}
+
 }  // namespace
 
 std::string reason_of(const VerdictDocument& d) { return (d.part.empty() ? "" : d.part + ": ") + d.reason; }
@@ -136,7 +142,8 @@ VerdictDocument verdict_document(std::string command, const ReportData& data, in
   d.seconds = data.seconds;
   d.environment = data.environment;
   StatusCounts n;
-  for (const Record& r : data.records) ++n[r.status];
+  JudgedCounts judged;
+  for (const Record& r : data.records) ++n[r.status], judged.take(r);
   d.counts = {{"planned", data.planned},
               {"run", data.executed},
               {"passed", n[Status::pass]},
@@ -145,7 +152,8 @@ VerdictDocument verdict_document(std::string command, const ReportData& data, in
               {"hung", n[Status::hung]},
               {"inconclusive", n[Status::inconclusive]},
               {"unsupported", n[Status::unsupported]},
-              {"not_run", n[Status::not_run]}};
+              {"not_run", n[Status::not_run]},
+              {"rows_judged", judged.rows}};
   d.cases = cases_of(data.records);
   return d;
 }
@@ -155,6 +163,9 @@ std::string render_verdict_json(const VerdictDocument& d) {
   ordered_json j = {{"format", "assay verdict 1"},  {"command", d.command},   {"verdict", d.verdict},
                     {"exit_status", d.exit_status}, {"reason", reason_of(d)}, {"seconds", d.seconds}};
   if (!d.part.empty()) j["part"] = d.part;
+  // Of rows like those that were judged, at most this share is wrong, at 95 %.
+  if (const std::int64_t rows = rows_judged(d); d.verdict == "PASS" && rows > 0)
+    j["wrong_rows_at_most"] = most_wrong(rows);
   j["counts"] = ordered_json::object();
   for (const auto& [word, n] : d.counts) j["counts"][word] = n;
   j["kernels"] = ordered_json::array();

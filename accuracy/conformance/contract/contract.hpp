@@ -35,6 +35,17 @@ struct Contract {
   std::string found;
   /// What was seen outside these limits, one sentence each.
   std::vector<std::string> outside;
+  /// The region that the adopter asked for (region.hpp), in his words; empty if he asked for none.
+  std::string required = {};
+  /// What of that region is beyond the limits, whoever declared or found them.
+  std::vector<std::string> uncovered = {};
+  /// Limits that the kernel's own file declares, the adopter did not, and that leave out a part of the region
+  /// (of the usual one, if he asked for none): "V_in={2}; max_rows=1".
+  std::string own = {};
+  /// True if the kernel is right only within limits that the adopter has not declared himself.
+  bool limited() const { return !found.empty() || !own.empty(); }
+  /// The declaration by which he would accept them.
+  std::string to_declare() const { return own.empty() || found.empty() ? own + found : own + "; " + found; }
   /// "rows >= 1; V >= 1, a multiple of 32; finite logits".
   std::string within() const;
 };
@@ -51,6 +62,10 @@ struct ContractedResult {
 ContractedResult run_within_contract(const std::function<Variant()>& make, const ConformanceOptions& options,
                                      const std::string& declared,
                                      const std::function<std::string(const std::string& more)>& target_with);
+
+/// Sets `required`, `uncovered` and `own`. `variant`: with all limits, those that were found too; `typed`:
+/// the adopter's own declaration. Throws InputError if `required` is no region.
+void add_coverage(Contract& c, const Variant& variant, const std::string& typed, const std::string& required);
 
 /// The axes as the records of a run show them. `variant`: the variant with its limits. `found`: those of the
 /// limits that nobody declared. `outside`: what was seen beyond them.

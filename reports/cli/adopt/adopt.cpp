@@ -44,6 +44,7 @@ struct AdoptArguments {
   RunSeed seed;
   conformance::ConformanceOptions run;
   StepOptions steps;
+  Asked asked;
   AnswerOptions answer;
   bool quick = false, full = false, accept_limits = false, resume = false, shared = false;
   int device = 0;
@@ -94,7 +95,7 @@ ReportData check_and_write(const std::vector<Target>& targets, const AdoptArgume
                            Journal& journal, Certificate& c) {
   RecordJournal keeper(journal);
   const std::unique_ptr<DeviceLock> lock = o.shared ? nullptr : lock_device(targets);
-  ReportData data = run_check(targets, o.run, o.quick, keeper);
+  ReportData data = run_check(targets, o.run, o.quick, o.asked, keeper);
   add_seed(data.environment, o.seed);
   prepare_folder(out / "check");
   write_report(
@@ -138,7 +139,7 @@ std::vector<Target> within_contract(std::vector<Target> targets, const ReportDat
 
 int run_adopt_command(AdoptArguments& o) {
   VerdictOutput answer(o.answer);
-  choose_machine(o.require, o.device);
+  o.asked = {o.targets.source.declare, choose_machine_and_region(o.require, o.device), !o.targets.source.entry.empty()};
   check_arguments(o);
   refuse_idle_options(o.targets.words, o.targets.source);
   const std::vector<Target> targets = resolve_targets(o.targets, true);
@@ -185,7 +186,7 @@ int run_adopt_command(AdoptArguments& o) {
   link_pages(out / "check");
   journal.finish();
   print_verdict(render_certificate_terminal(c));
-  fmt::print("{}certificate: {}\npage: {}\nbadge: {}\n", seed_line(data.environment),
+  tell("{}certificate: {}\npage: {}\nbadge: {}\n", seed_line(data.environment),
              (out / "certificate.json").string(),
              std::filesystem::absolute(out / "certificate.html").string(), badge_line(c, folder));
   return answer.give(document_of_adoption(c, data), out.path(),

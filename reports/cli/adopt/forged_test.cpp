@@ -96,8 +96,29 @@ const std::vector<Edit>& edits() {
       {"step sweep did not run, and 5 are executed", [](Json& j) { step_in(j, "sweep")["executed"] = 5; }},
       {"step fuzz: it has no hash of what the search learned",
        [](Json& j) { step_in(j, "fuzz").erase("corpus_sha256"); }},
-      {"the certificate leaves out the kernel safe_block/f32@host",
+      {"a case is of safe_block/f32@host, which is none of its kernels",
        [](Json& j) { j["kernels"] = Json::array(); }},
+      {"a case passed, and its share of a bound is 1.5",
+       [](Json& j) { j["cases"][0]["max_bound_ratio"] = 1.5; }},
+      {"their largest share of a bound is 167771.94",
+       [](Json& j) { j["kernels"][0]["max_bound_ratio"] = 167771.94; }},
+      {"passed, and is at 2 of its bound",
+       [](Json& j) {
+         for (auto& check : j["kernels"][0]["checks"])
+           if (check["name"] == "element") check["utilisation"] = 2;
+       }},
+      {"not_proved leaves out: safe_block/f32@host: rows: 9 were judged",
+       [](Json& j) { j["kernels"][0]["rows_judged"] = 9; }},
+      {"no check gives this", [](Json& j) { j["kernels"][0]["lengths"] = 99999; }},
+      {"no check gives this", [](Json& j) { j["kernels"][0]["core_beyond"] = 99999; }},
+      {"not_proved leaves out: what it does on another day", [](Json& j) { drop_line(j, "another day"); }},
+      {"nothing is required of it, and it does not take all of that",
+       [](Json& j) { j["kernels"][0]["uncovered"] = {"V = 1"}; }},
+      {"and rows of 1 lengths were judged",
+       [](Json& j) {
+         j["kernels"][0]["within"] = "rows >= 1; V >= 1";
+         j["kernels"][0]["lengths"] = 1;
+       }},
       {"binary ", [](Json& j) { j["files"] = Json::array(); }},
       {": the certificate has no hash of it", [](Json& j) { j["files"][1]["sha256"] = ""; }},
       {"field \"approved_by\": is no field of a certificate", [](Json& j) { j["approved_by"] = "me"; },

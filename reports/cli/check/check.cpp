@@ -53,9 +53,9 @@ VerdictDocument document_of(const ReportData& data, int status) {
   VerdictDocument d = verdict_document("check", data, status);
   if (status == kUndeclaredLimits)
     for (const auto& [key, contract] : data.contracts)
-      if (!contract.found.empty())
+      if (contract.limited())
         d.reason += fmt::format(" {}: right within limits that nobody declared; adopt with: --declare '{}'.",
-                                key, contract.found);
+                                key, contract.to_declare());
   return d;
 }
 
@@ -70,7 +70,7 @@ std::string next_step(const ReportData& data, const std::vector<Target>& targets
   if (verdict_of(data) != Verdict::pass || single_case(n)) return "";
   // Limits that nobody declared come first: a search would find what is outside them.
   for (const auto& [key, contract] : data.contracts)
-    if (!contract.found.empty()) return "";
+    if (contract.limited()) return "";
   return fmt::format("next, search for an input that breaks it: assay fuzz {} --time 5m\n",
                      targets.front().words);
 }
@@ -122,7 +122,7 @@ int run_spread_check(CheckArguments& o, VerdictOutput& answer) {
 
 int run_check_command(CheckArguments& o) {
   VerdictOutput answer(o.answer);
-  choose_machine(o.require, o.device);
+  const Asked asked = {o.targets.source.declare, choose_machine_and_region(o.require, o.device), !o.targets.source.entry.empty()};
   if (o.quick && o.full) throw InputError("--quick and --full: give only one of them");
   if (!o.op.empty()) {
     o.run.narrow.op = parse_op(o.op);
@@ -180,7 +180,7 @@ int run_check_command(CheckArguments& o) {
   const InterruptNote note(journal.path(), journal.finished());
   RecordJournal keeper(journal);
   const std::unique_ptr<DeviceLock> lock = o.shared ? nullptr : lock_device(targets);
-  ReportData data = run_check(targets, o.run, o.quick, keeper);
+  ReportData data = run_check(targets, o.run, o.quick, asked, keeper);
   add_seed(data.environment, o.seed);
   data.part = shard.words();
   // A part without a kernel is finished, and has no verdict.
@@ -199,11 +199,11 @@ int run_check_command(CheckArguments& o) {
   }
   journal.finish();
   if (targets.empty()) {
-    fmt::print("shard {}/{}: none of the {} kernels belongs to it\n", shard.index, shard.count, named);
+    tell("shard {}/{}: none of the {} kernels belongs to it\n", shard.index, shard.count, named);
     return answer.give(document_of(data, status), out.path(), {"records.jsonl", "contract.json"});
   }
   if (data.records.size() <= 3)
-    for (const Record& r : data.records) fmt::print("{}", record_line(r));
+    for (const Record& r : data.records) tell("{}", record_line(r));
   print_verdict(render_check_terminal(data, std::filesystem::absolute(out / "index.html").string()) +
                 seed_line(data.environment) + next_step(data, targets, o.run.narrow));
   return answer.give(document_of(data, status), out.path(),

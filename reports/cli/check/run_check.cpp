@@ -13,8 +13,10 @@
 
 #include "accuracy/case/job.hpp"
 #include "accuracy/conformance/contract/contract.hpp"
+#include "accuracy/conformance/contract/region.hpp"
 #include "accuracy/conformance/inputs.hpp"
 #include "accuracy/reproduce.hpp"
+#include "accuracy/sane.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/adapter/compile/one_file.hpp"
 #include "kernels/candidate.hpp"
@@ -26,6 +28,8 @@
 #include "reports/data/environment.hpp"
 #include "reports/data/say.hpp"
 #include "reports/data/summary.hpp"
+#include "reports/data/tally.hpp"
+#include "reports/targets/python_candidates.hpp"
 #include "reports/runs/report.hpp"
 #include "reports/targets/source_candidates.hpp"
 
@@ -46,6 +50,28 @@ bool shows_contract(const Target& t, const conformance::ConformanceOptions& o) {
   const conformance::Narrowing& n = o.narrow;
   return t.variant.backend == Backend::plugin && o.only.empty() && o.logits.empty() && n.family.empty() &&
          n.setup.empty() && !n.V && !n.rows && !n.pitch && !n.k && (!n.op || *n.op == t.variant.op);
+}
+
+/// Types of logits that are required and that no kernel takes.
+std::vector<std::string> missing_types(const std::vector<Target>& targets, const std::string& required) {
+  std::vector<std::string> missing;
+  for (const Dtype type : conformance::region_of(required).types)
+    if (std::ranges::none_of(targets, [&](const Target& t) { return t.variant.dtype == type; }))
+      missing.push_back(std::string("no kernel of it takes ") + name(type) + " logits");
+  return missing;
+}
+
+/// Throws Contradiction if the lengths that were judged do not fit the limits that are printed: the kernel
+/// has told the processes that judged it something else than this one. Where cases fail there is no contract.
+void require_reach(const Variant& v, const conformance::ConformanceResult& result) {
+  JudgedCounts judged;
+  for (const Record& r : result.records) {
+    if (r.status != Status::pass && r.status != Status::unsupported) return;
+    judged.take(r);
+  }
+  if (judged.lengths.empty()) return;  // no verdict either
+  if (const std::string why = judged.misfit(v.limits); !why.empty())
+    throw Contradiction(v.key() + ": " + why);
 }
 
 }  // namespace
@@ -74,12 +100,17 @@ std::string contracts_of(const ReportData& data) {
                 {"declare", contract.found},
                 {"outside", contract.outside},
                 {"axes", std::move(axes)}};
+    if (!contract.required.empty()) {
+      all[key]["required"] = contract.required;
+      all[key]["uncovered"] = contract.uncovered;
+    }
+    if (!contract.own.empty()) all[key]["own"] = contract.own;
   }
   return all.dump(2) + "\n";
 }
 
 ReportData run_check(const std::vector<Target>& targets, const conformance::ConformanceOptions& run,
-                     bool quick, conformance::Keeper& keeper) {
+                     bool quick, const Asked& asked, conformance::Keeper& keeper) {
   const auto begin = std::chrono::steady_clock::now();
   ReportData data;
   data.quick = quick;
@@ -112,9 +143,20 @@ ReportData run_check(const std::vector<Target>& targets, const conformance::Conf
           [&](const std::string& more) { return t.words + " --declare " + shell_quoted(more); });
       result = std::move(within.result);
       for (std::string& text : within.contract.outside) drop_sign_of_nan(text);
+      const Variant limited = with_declared(t, within.contract.found).variant;
+      add_coverage(within.contract, limited, asked.declared, asked.required);
+      if (is_python_callable(t.file) || (asked.entry && is_source_file(t.file))) within.contract.own.clear();
+      require_reach(limited, result);
       data.contracts[t.variant.key()] = std::move(within.contract);
     } else {
       result = conformance::run_conformance(t.make, options);
+      // A key has declared its limits here; whether they are enough is asked nevertheless.
+      if (!asked.required.empty()) {
+        conformance::Contract contract = conformance::contract_of(t.variant, result.records, "", {});
+        add_coverage(contract, t.variant, asked.declared, asked.required);
+        contract.own.clear();
+        data.contracts[t.variant.key()] = std::move(contract);
+      }
     }
     data.planned += result.planned;
     data.executed += result.executed;
@@ -126,6 +168,8 @@ ReportData run_check(const std::vector<Target>& targets, const conformance::Conf
     data.records.insert(data.records.end(), std::make_move_iterator(result.records.begin()),
                         std::make_move_iterator(result.records.end()));
   }
+  for (const std::string& missing : missing_types(targets, asked.required))
+    if (!data.contracts.empty()) data.contracts.begin()->second.uncovered.push_back(missing);
   std::set<std::string> outside;
   for (const Record& r : data.records)
     if (r.where == Where::not_sandboxed) outside.insert(r.group);
@@ -138,13 +182,14 @@ int status_of_check(const ReportData& data, bool accept_limits) {
   switch (verdict_of(data)) {
     case Verdict::pass: {
       const bool limited = std::any_of(data.contracts.begin(), data.contracts.end(),
-                                       [](const auto& one) { return !one.second.found.empty(); });
+                                       [](const auto& one) { return one.second.limited(); });
       return limited && !accept_limits ? kUndeclaredLimits : kPassed;
     }
     case Verdict::judged_in_part:
       return accept_limits ? kPassed : kUndeclaredLimits;
     case Verdict::fail:
     case Verdict::inconclusive:
+    case Verdict::not_covered:
       return kFailed;
     case Verdict::incomplete:
     case Verdict::not_run:

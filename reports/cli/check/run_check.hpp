@@ -16,10 +16,17 @@ namespace assay {
 /// The groups that need the properties or a second process of this program.
 std::vector<conformance::Group> groups_of_programs();
 
+/// What the adopter said of the kernel in his own words.
+struct Asked {
+  std::string declared;  // --declare
+  std::string required;  // the region of --require; empty: the usual one
+  bool entry = false;    // --entry: what a source's adapter declares follows from his own words
+};
+
 /// Judges every target, and searches the contract of those that come from elsewhere. `quick` goes into the
 /// data.
 ReportData run_check(const std::vector<Target>& targets, const conformance::ConformanceOptions& run,
-                     bool quick, conformance::Keeper& keeper);
+                     bool quick, const Asked& asked, conformance::Keeper& keeper);
 
 /// The record of a kernel that died while it was loaded.
 Record record_of_death(const Target& target);
