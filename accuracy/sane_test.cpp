@@ -23,9 +23,9 @@ TEST(Sane, APassIsWithinItsBounds) {
   require_sane(r);
   r.status = Status::pass;
   r.max_bound_ratio = 0.5;
-  r.checks = {{.check = Check::element, .judged = 4, .utilisation = 5}};
+  r.checks = {{Check::element, 4, 0, 0, 5, ""}};
   EXPECT_THROW(require_sane(r), Contradiction);
-  r.checks = {{.check = Check::element, .judged = 4, .failed = 1}};
+  r.checks = {{Check::element, 4, 1, 0, 0, ""}};
   EXPECT_THROW(require_sane(r), Contradiction);
 }
 

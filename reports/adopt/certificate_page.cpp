@@ -258,10 +258,7 @@ std::string contract_words(const Certificate& c) {
   std::string words;
   std::int64_t rows = 0;
   for (const CertifiedKernel& k : c.kernels) rows += k.rows_judged;
-  if (right(c) && rows > 0) {
-    words = rows_line(rows) + ". ";
-    words[0] = 'R';
-  }
+  if (right(c) && rows > 0) words = "R" + rows_line(rows).substr(1) + ". ";
   if (right(c) && c.kernels.size() == 1 && !c.kernels[0].within.empty())
     words += "Right within: " + c.kernels[0].within + ". ";
   return words;

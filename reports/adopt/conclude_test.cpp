@@ -211,7 +211,7 @@ TEST(Certificate, EveryBrokenTextIsOneLineThatNamesTheFile) {
     EXPECT_TRUE(refused(less.dump()).starts_with("c.json: ")) << member;
   }
   j["version"] = 1;
-  EXPECT_EQ(refused(j.dump()), "c.json: is of version 1, and this program reads version 2");
+  EXPECT_EQ(refused(j.dump()), "c.json: is of version 1, and this program reads version 3");
 }
 
 TEST(Certificate, TheSampleHasTheWorstCasesAndIsTheSameForOneSeed) {

@@ -76,11 +76,7 @@ void add_source_options(CLI::App& command, SourceOptions& o) {
       ->group(group)
       ->check(CLI::Validator(
           [](std::string& word) {
-            const auto other = [](char c) {
-              return !((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '_' || c == '-');
-            };
-            if (word.empty() || std::any_of(word.begin(), word.end(), other))
+            if (!is_kernel_name(word))
               throw InputError("--name " + assay::quoted(word) + ": a name has letters, digits, _ and -");
             return std::string();
           },
@@ -88,6 +84,12 @@ void add_source_options(CLI::App& command, SourceOptions& o) {
   command.add_option("--python", o.python, "the interpreter of FILE.py:FUNCTION (python3 on PATH)")
       ->group(group);
   command.add_option("--build-dir", o.build_dir, "where it is compiled (~/.cache/assay)")->group(group);
+}
+
+bool is_kernel_name(const std::string& word) {
+  return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
 }
 
 bool is_source_file(const std::string& word) {

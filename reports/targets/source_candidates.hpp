@@ -36,6 +36,9 @@ struct SourceOptions {
 /// verb.)
 void add_source_options(CLI::App& command, SourceOptions& options);
 
+/// True for what --name may be: letters, digits, _ and -.
+bool is_kernel_name(const std::string& word);
+
 /// True for FILE.cu, .cuh, .cpp, .cc, .cxx and .c, and for FILE.cu#name, one variant in the file.
 bool is_source_file(const std::string& word);
 

@@ -139,7 +139,8 @@ std::vector<Target> within_contract(std::vector<Target> targets, const ReportDat
 
 int run_adopt_command(AdoptArguments& o) {
   VerdictOutput answer(o.answer);
-  o.asked = {o.targets.source.declare, choose_machine_and_region(o.require, o.device), !o.targets.source.entry.empty()};
+  o.asked = {o.targets.source.declare, choose_machine_and_region(o.require, o.device),
+             !o.targets.source.entry.empty()};
   check_arguments(o);
   refuse_idle_options(o.targets.words, o.targets.source);
   const std::vector<Target> targets = resolve_targets(o.targets, true);

@@ -9,6 +9,7 @@
 #include "accuracy/verdict/behaves_like.hpp"
 #include "reference/error.hpp"
 #include "reference/k_range.hpp"
+#include "reports/adopt/conclude.hpp"
 
 namespace assay {
 namespace {
@@ -21,6 +22,9 @@ void require_possible(const CertifiedCase& c) {
     throw InputError(fmt::format("k {}: {}", c.k, why));
   if (c.V < 0 || c.rows < 0)
     throw InputError(fmt::format("V {}, rows {}: must not be negative", c.V, c.rows));
+  if (!may_be_replayed(c.group, c.rows, c.V))
+    throw InputError(
+        fmt::format("group {}, V {}, rows {}: no certificate has such a case", c.group, c.V, c.rows));
 }
 
 /// Runs one case again, alone.

@@ -65,6 +65,12 @@ std::string seen_from(const std::filesystem::path& folder, const std::filesystem
   return relative.empty() ? file.string() : relative.string();
 }
 
+/// True for the text of the calls, which this program writes into the build folder.
+bool is_adapter(const CompiledFile& made, const std::filesystem::path& file) {
+  const std::filesystem::path folder = std::filesystem::path(made.path).parent_path();
+  return file.stem() == "the_adapter" && file.string().starts_with(folder.string() + "/");
+}
+
 /// What the compiler has read beside the source. The files of the system are hundreds: they are one line.
 std::vector<CertifiedFile> included(const CompiledFile& made, CertifiedFile& source) {
   std::error_code unknown;
@@ -73,7 +79,7 @@ std::vector<CertifiedFile> included(const CompiledFile& made, CertifiedFile& sou
   for (const HashedFile& f : made.files)
     if (f.path == own)
       source.sha256 = f.sha256;  // as it was compiled
-    else
+    else if (!is_adapter(made, f.path))
       all.push_back({"include", seen_from(own.parent_path(), f.path), f.sha256});
   Sha256 system;
   for (const HashedFile& f : made.system) system.add(f.sha256 + ' ' + f.path + '\n');

@@ -2,29 +2,28 @@
 // assay verify: is a certificate still true? Compares the kernel's files, replays some of the cases, and
 // compares what comes out.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <map>
 #include <memory>
-#include <optional>
-#include <set>
 
 #include "kernels/candidate.hpp"
 #include "kernels/isolation/process/description.hpp"
 #include "reference/error.hpp"
-#include "reference/parallel.hpp"
+#include "reference/hash/sha256.hpp"
 #include "reports/adopt/certificate.hpp"
 #include "reports/adopt/consistent.hpp"
 #include "reports/adopt/follows.hpp"
 #include "reports/adopt/replay.hpp"
+#include "reports/cli/adopt/certified_words.hpp"
 #include "reports/cli/adopt/judged_files.hpp"
 #include "reports/cli/adopt/loaded.hpp"
 #include "reports/cli/adopt/new_cases.hpp"
+#include "reports/cli/adopt/verification.hpp"
 #include "reports/cli/adopt/where_now.hpp"
-#include "reports/cli/adopt/case_runner.hpp"
 #include "reports/cli/check/run_check.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
@@ -44,29 +43,14 @@ namespace assay {
 namespace {
 
 struct VerifyArguments {
-  std::string certificate, kernel, out = "out/verify";
-  std::size_t cases = 20;
+  std::string certificate, out = "out/verify";
+  TypedWords typed;
+  ReplayOptions replay;
   RunSeed seed;
   bool rebuilt = false;
-  int device = 0, threads = 0;
+  double timeout = 0;  // 0: as certified
+  int device = 0;
   AnswerOptions answer;
-};
-
-/// How one case came out. Empty `difference`: as certified.
-struct Replayed {
-  const CertifiedCase* then = nullptr;
-  std::string difference;
-};
-
-/// What a verification finds.
-struct Verification {
-  std::vector<std::string> differences;   // of files, of the certificate itself, of kernels
-  std::vector<std::string> not_compared;  // data of steps that do not lie beside the certificate
-  std::vector<Replayed> cases;
-  std::int64_t fresh = 0;           // new cases that were judged
-  std::vector<Record> fresh_wrong;  // of these, the ones that failed
-  std::vector<Record> records;      // of the cases that were replayed
-  bool bits = false;  // the figures of at least one kernel were compared bit for bit
 };
 
 std::string fact(const std::vector<CertifiedFact>& facts, const std::string& label) {
@@ -98,99 +82,6 @@ void check_itself(const Certificate& c, const std::string& text, const std::file
   ComparedData data = compare_data(c, file.parent_path());
   for (std::string& one : data.differences) v.differences.push_back(std::move(one));
   v.not_compared = std::move(data.not_compared);
-}
-
-/// Another worker on a GPU, or of Python, costs more than a few cases.
-int threads_for(const VerifyArguments& o, const std::vector<Target>& targets) {
-  const bool cheap = std::all_of(targets.begin(), targets.end(), [](const Target& t) {
-    return !on_device(t.variant) && !is_python_callable(t.words);
-  });
-  return o.threads > 0 || cheap ? o.threads : 1;
-}
-
-/// Every check that a replayed case has was made when its kernel was certified.
-void require_checks(const Certificate& c, Verification& v) {
-  for (const CertifiedKernel& k : c.kernels) {
-    std::set<std::string> missing;
-    for (const Record& r : v.records)
-      for (const CheckResult& check : r.checks)
-        if (r.key == k.key && r.status == Status::pass && check.judged > 0 &&
-            std::ranges::find(k.checks, name(check.check), &CertifiedCheck::name) == k.checks.end())
-          missing.insert(name(check.check));
-    for (const std::string& check : missing)
-      v.differences.push_back(
-          fmt::format("{}: its checks do not have {}, which was made again and must be there", k.key, check));
-  }
-}
-
-/// A certificate of a kernel that passed, perhaps within limits that nobody declared or judged in part.
-bool is_right(const Certificate& c) { return c.exit_status == kPassed || c.exit_status == kUndeclaredLimits; }
-
-/// As many cases as were replayed, with inputs that nobody has seen before: whoever made the kernel could
-/// know the others.
-void judge_new_cases(const Certificate& c, const VerifyArguments& o, const std::vector<Target>& targets,
-                     const std::vector<const CertifiedCase*>& like, int threads,
-                     std::vector<std::optional<CaseRunner>>& places, Verification& v) {
-  std::vector<std::optional<Record>> made(like.size());
-  parallel_for_workers(like.size(), threads, [&](std::size_t i, int worker) {
-    std::optional<CaseRunner>& place = places[static_cast<std::size_t>(worker)];
-    if (!place) place.emplace(c, targets);
-    if (place->has(like[i]->key)) made[i] = new_case(*like[i], i, o.seed.value, c, *place);
-  });
-  for (const std::optional<Record>& r : made) {
-    if (!r) continue;
-    v.fresh += was_judged(*r);
-    if (is_wrong(*r)) v.fresh_wrong.push_back(*r);
-  }
-  if (v.fresh == 0 && v.fresh_wrong.empty() && !like.empty())
-    v.differences.emplace_back(
-        "no new case could be judged, so nothing is shown of inputs that were not known before");
-}
-
-/// What the file says of its kernels is read again, and must be what was certified.
-void require_descriptions(const Certificate& c, const std::vector<Target>& targets, Verification& v) {
-  for (const Target& t : targets) {
-    const auto* const told = dynamic_cast<const isolation::DescribedLauncher*>(t.variant.launcher.get());
-    const auto k = std::ranges::find(c.kernels, t.variant.key(), &CertifiedKernel::key);
-    if (!told || k == c.kernels.end() || k->description_sha256.empty()) continue;
-    if (told->description_sha256() != k->description_sha256)
-      v.differences.push_back(k->key + ": the file says something else of its kernels than was certified");
-  }
-}
-
-void replay_cases(const Certificate& c, const VerifyArguments& o, const std::vector<Target>& targets,
-                  bool same_bytes, Verification& v) {
-  require_descriptions(c, targets, v);
-  const std::vector<const CertifiedCase*> sample = sample_of(c.cases, o.cases, o.seed.value);
-  const int threads = threads_for(o, targets);
-  std::vector<std::optional<CaseRunner>> places(static_cast<std::size_t>(workers_for(sample.size(), threads)));
-  std::vector<std::optional<Record>> records(sample.size());
-  std::vector<char> bits(sample.size(), 0);
-  v.cases.resize(sample.size());
-  parallel_for_workers(sample.size(), threads, [&](std::size_t i, int worker) {
-    std::optional<CaseRunner>& place = places[static_cast<std::size_t>(worker)];
-    if (!place) place.emplace(c, targets);
-    const CertifiedCase& one = *sample[i];
-    Replayed& r = v.cases[i] = {&one, ""};
-    const auto kernel = std::find_if(c.kernels.begin(), c.kernels.end(),
-                                     [&](const CertifiedKernel& k) { return k.key == one.key; });
-    if (kernel == c.kernels.end() || !place->has(one.key)) {
-      r.difference = "there is no kernel " + one.key + " now";
-      return;
-    }
-    bits[i] = same_bytes && kernel->on_host && !is_python_callable(c.target.word);
-    try {
-      records[i] = place->run(one, c);
-      r.difference = difference(one, *records[i], bits[i] ? Agreement::bits : Agreement::verdicts);
-    } catch (const InputError& e) {
-      r.difference = std::string("it can not be made again: ") + e.what();
-    }
-  });
-  v.bits = std::any_of(bits.begin(), bits.end(), [](char b) { return b != 0; });
-  for (std::optional<Record>& r : records)
-    if (r) v.records.push_back(std::move(*r));
-  require_checks(c, v);
-  if (is_right(c)) judge_new_cases(c, o, targets, sample, threads, places, v);
 }
 
 std::size_t agreed(const Verification& v) {
@@ -233,6 +124,7 @@ VerdictDocument document_of_verification(const Verification& v, const Certificat
         "{} cases replayed, all as certified ({}), and {} new cases pass; the certificate says {}: {}",
         replayed, v.bits ? "figures equal bit for bit" : "verdicts equal, figures not compared", v.fresh,
         c.verdict, c.reason);
+  if (!v.notes.empty()) d.reason += fmt::format("; {}", fmt::join(v.notes, "; "));
   for (const std::string& text : v.differences)
     d.cases.push_back(
         {.suite = "certificate", .name = text, .outcome = CaseOutcome::failed, .bad = 1, .message = text});
@@ -291,40 +183,58 @@ void compare_with_targets(const Certificate& c, const std::vector<Target>& targe
     if (!t.died && k->on_host == on_device(t.variant))
       v.differences.push_back(fmt::format("{}: its on_host is {}, and in the certificate {}", key,
                                           !on_device(t.variant), k->on_host));
+    // What the file says of its kernels is read again.
+    const auto* const told = dynamic_cast<const isolation::DescribedLauncher*>(t.variant.launcher.get());
+    if (told && !k->description_sha256.empty() && told->description_sha256() != k->description_sha256)
+      v.differences.push_back(key + ": the file says something else of its kernels than was certified");
   }
 }
 
 /// Compares the kernel's files and, if they are the same ones, replays cases. False, after words about it, if
 /// the kernel cannot run on this machine.
 bool compare_kernels(const Certificate& c, const VerifyArguments& o, Verification& v) {
-  // The file that the word names, before anything of it is loaded or compiled.
+  // The file that the word names, before anything of it is compiled or loaded.
   std::vector<CertifiedFile> named = named_file(c.target.word), certified;
   for (const CertifiedFile& f : c.files)
     if (!named.empty() && f.role == named[0].role) certified.push_back(f);
+  // And what it includes.
+  std::error_code unknown;
+  const std::filesystem::path folder =
+      std::filesystem::weakly_canonical(path_in(c.target.word), unknown).parent_path();
+  for (const CertifiedFile& f : c.files) {
+    std::error_code none;
+    if (f.role != "include" || named.empty()) continue;
+    certified.push_back(f);
+    if (std::filesystem::is_regular_file(folder / f.path, none))
+      named.push_back({f.role, f.path, sha256_of_file(folder / f.path)});
+  }
   std::string differs = differing_file(certified, named, o.rebuilt);
   if (differs.empty()) differs = changed_loaded(c);
   std::vector<Target> targets;
+  std::vector<CertifiedFile> now;
   if (differs.empty()) {
     try {
       targets = resolve_targets(target_options(c.target));
     } catch (const DiedAtLoad& died) {
       v.differences.emplace_back(died.what());
     }
-    const std::vector<CertifiedFile> now = judged_files(c.target.word, targets);
+    now = judged_files(c.target.word, targets);
     differs = differing_file(c.files, now, o.rebuilt);
-    if (differs.empty()) compare_with_targets(c, targets, v);
-    for (const Target& t : targets)
-      if (const std::string why = cannot_launch(t.variant); !why.empty()) {
-        say("assay: {}: {}\n", t.variant.key(), why);
-        return false;
-      }
-    if (differs.empty() && !targets.empty()) {
-      const std::unique_ptr<DeviceLock> lock = lock_device(targets);
-      replay_cases(c, o, targets, same_binary(c.files, now) && same_cpu(c), v);
-      for (std::string& one : not_certified(c, targets)) v.differences.push_back(std::move(one));
-    }
   }
-  if (!differs.empty()) v.differences.insert(v.differences.begin(), changed_file(std::move(differs), c));
+  if (!differs.empty()) v.differences.push_back(changed_file(std::move(differs), c));
+  if (!v.differences.empty()) return true;
+  compare_with_targets(c, targets, v);
+  for (const Target& t : targets)
+    if (const std::string why = cannot_launch(t.variant); !why.empty()) {
+      say("assay: {}: {}\n", t.variant.key(), why);
+      return false;
+    }
+  if (!v.differences.empty() || targets.empty()) return true;
+  const std::unique_ptr<DeviceLock> lock = lock_device(targets);
+  ReplayOptions replay = o.replay;
+  replay.seed = o.seed.value;
+  replay_cases(c, replay, targets, same_binary(c.files, now) && same_cpu(c), v);
+  for (std::string& one : not_certified(c, targets)) v.differences.push_back(std::move(one));
   return true;
 }
 
@@ -339,9 +249,13 @@ int run_verify_command(VerifyArguments& o) {
   settle(o.seed, out.path(), false);
   Verification v;
   check_itself(c, text, file, v);
-  c.target.word = o.kernel.empty() ? word_now(c, file) : o.kernel;
-  // A certificate that is wrong on paper is wrong on any machine.
-  if (!compare_kernels(c, o, v) && v.differences.empty()) return kEnvironment;
+  // What contradicts itself is of nobody knows what: nothing of it is compiled, loaded or run.
+  if (v.differences.empty()) {
+    TypedWords typed = o.typed;
+    if (o.timeout > 0) typed.timeout_seconds = o.timeout;
+    c.target = target_to_verify(c, file, typed, v.notes);
+    if (!compare_kernels(c, o, v) && v.differences.empty()) return kEnvironment;
+  }
   VerdictDocument d = document_of_verification(
       v, c, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   add_seed(d.environment, o.seed);
@@ -358,16 +272,21 @@ void add_verify_command(CLI::App& app, int& status) {
       app.add_subcommand("verify", "is a certificate of assay adopt still true? replays a part of it");
   c->add_option("certificate", o->certificate, "the certificate.json that assay adopt wrote, or its folder")
       ->required();
-  c->add_option("kernel", o->kernel,
+  c->add_option("kernel", o->typed.kernel,
                 "where the kernel is now: a key, PLUGIN.so, FILE.cu, FILE.py:FUNCTION (as certified)");
-  add_whole(*c, "--cases", o->cases, "how many cases to replay (20); the worst ones always are",
+  c->add_option("--nvcc-flags", o->typed.nvcc_flags,
+                "words for nvcc instead of the certificate's; these may be any, and the certificate's only "
+                "harmless ones");
+  c->add_option("--python", o->typed.python, "the interpreter; one that the certificate names is not run");
+  add_timeout(*c, o->timeout, "seconds of its own time after which a launch is hung (as certified)");
+  add_whole(*c, "--cases", o->replay.cases, "how many cases to replay (20); the worst ones always are",
             {.least = 1});
   add_run_seed(*c, o->seed, "seed of the new cases, and of which others are replayed");
   c->add_flag("--rebuilt", o->rebuilt,
               "the binary may be another build of the same source: verdicts must agree, figures need not");
   add_out(*c, o->out, "folder for records.jsonl of the cases that were replayed")->capture_default_str();
   add_answer_options(*c, o->answer);
-  add_threads(*c, o->threads);
+  add_threads(*c, o->replay.threads);
   add_device(*c, o->device);
   add_sandbox(*c);
   c->callback([o, &status] { status = run_verify_command(*o); });

@@ -122,7 +122,8 @@ int run_spread_check(CheckArguments& o, VerdictOutput& answer) {
 
 int run_check_command(CheckArguments& o) {
   VerdictOutput answer(o.answer);
-  const Asked asked = {o.targets.source.declare, choose_machine_and_region(o.require, o.device), !o.targets.source.entry.empty()};
+  const Asked asked = {o.targets.source.declare, choose_machine_and_region(o.require, o.device),
+                       !o.targets.source.entry.empty()};
   if (o.quick && o.full) throw InputError("--quick and --full: give only one of them");
   if (!o.op.empty()) {
     o.run.narrow.op = parse_op(o.op);

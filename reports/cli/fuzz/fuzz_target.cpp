@@ -228,7 +228,7 @@ FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const
     const BranchWatch::Seen seen = watch->seen();
     outcome.branches_reached = seen.reached, outcome.branches = seen.all;
     outcome.constants = std::ssize(c.search.domain.constants);
-    fmt::print("  {}\n", words_of_branches(outcome));
+    tell("  {}\n", words_of_branches(outcome));
   }
   for (const fuzz::FuzzFinding& f : done.findings) {
     const Record record = record_of(f, v, out / f.name);
