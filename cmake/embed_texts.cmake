@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes a .cpp that contains files as text: cmake -DROOT= -DFILES=a|b -DOUT= -P embed_texts.cmake
-set(text "// Generated: files of this project that travel in the binary.\n#include \"kernels/adapter/embedded.hpp\"\n\nnamespace assay {\n\nconst std::vector<EmbeddedText>& embedded_texts() {\n  static const std::vector<EmbeddedText> all = {\n")
+# Writes a .cpp that contains files as text: cmake -DROOT= -DFILES=a|b -DFUNCTION= -DOUT= -P embed_texts.cmake
+set(text "// Generated: files of this project that travel in the binary.\n#include \"kernels/adapter/embedded.hpp\"\n\nnamespace assay {\n\nconst std::vector<EmbeddedText>& ${FUNCTION}() {\n  static const std::vector<EmbeddedText> all = {\n")
 string(REPLACE "|" ";" files "${FILES}")
 foreach(file ${files})
   file(READ ${ROOT}/${file} content)

@@ -17,6 +17,7 @@ set(ASSAY_LONG_TESTS
   Operands.EveryRowOfMany* Operands.RightKernelsPass* Undeclared.ASumOfTooFewBits* Undeclared.AnotherSumForManyRows*
   VariantMutant.WithoutAFault* Variants/EmptySlices.*/host
   # many values
+  All/Cheats.*
   *Billion* FastLog.StaysWithinItsBound DrawnRows.* Big.OffsetsThatWrap* OnepassTopk.IsRightWhatever*
   Tiers.GiveTheSameVerdicts/f32 Tiers.GiveTheSameVerdicts/f16 Formats/ToxicOutputs.*_long_rows)
 list(JOIN ASSAY_LONG_TESTS ":" ASSAY_LONG_TESTS)

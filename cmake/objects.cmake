@@ -26,14 +26,14 @@ function(assay_cpu_objects library name source)
   endforeach()
 endfunction()
 
-# assay_embed_texts(SOURCE FILE...): generates SOURCE, a .cpp that contains the files as text. When a file changes, the
-# build generates it again.
-function(assay_embed_texts source)
+# assay_embed_texts(SOURCE FUNCTION FILE...): generates SOURCE, a .cpp whose FUNCTION (kernels/adapter/embedded.hpp) returns the
+# files as text. When a file changes, the build generates it again.
+function(assay_embed_texts source function)
   set(names ${ARGN})
   list(TRANSFORM names REPLACE "^${PROJECT_SOURCE_DIR}/" "")
   list(JOIN names "|" names)
   add_custom_command(OUTPUT ${source}
-    COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} "-DFILES=${names}" -DOUT=${source}
+    COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} "-DFILES=${names}" -DFUNCTION=${function} -DOUT=${source}
       -P ${PROJECT_SOURCE_DIR}/cmake/embed_texts.cmake
     DEPENDS ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/embed_texts.cmake VERBATIM)
 endfunction()

@@ -37,7 +37,7 @@ foreach(top reference kernels accuracy properties fuzz reports)
       endif()
     endif()
     # Examples of users' kernels may include anything.
-    if(NOT file MATCHES "\\.(h|hpp|cpp|cu|cuh|c)$" OR file MATCHES "/adapter/(fixtures|faults|right|examples?)/")
+    if(NOT file MATCHES "\\.(h|hpp|cpp|cu|cuh|c)$" OR file MATCHES "/adapter/(fixtures|faults|right|examples?)/|^reports/cheats/kernels/")
       continue()
     endif()
     includes_of(targets ${ROOT}/${file})

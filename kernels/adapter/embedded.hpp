@@ -13,5 +13,7 @@ struct EmbeddedText {
   std::string_view text;
 };
 const std::vector<EmbeddedText>& embedded_texts();
+/// The cheats that `assay selftest` tries (reports/cheats).
+const std::vector<EmbeddedText>& cheat_texts();
 
 }  // namespace assay

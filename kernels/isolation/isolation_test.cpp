@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "kernels/isolation/conduct.hpp"
+#include "kernels/isolation/process/sandbox.hpp"
 #include "reference/error.hpp"
 
 namespace assay::isolation {
@@ -161,6 +162,8 @@ TEST(Isolation, WhatMayHaveComeFromOutsideIsTriedAgainInAFreshWorker) {
 TEST(Isolation, WhoEndsItsOwnProcessIsToBlameFromTheThirdTimeOn) {
   ASSAY_NEEDS_FIXTURES();
   if (const std::string why = why_not_sandboxed(); !why.empty()) GTEST_SKIP() << why;
+  if (isolation::widest_reach() == isolation::Reach::device)
+    GTEST_SKIP() << "on a GPU the process namespace is shared, and nobody knows who sent a signal";
   for (const auto& [name, words] :
        {std::pair("sigkill", "ended its own process by signal 9 (Killed) in more than 2 launches"),
         std::pair("stop", "its process was stopped by a signal, its own, in more than 2 launches")}) {

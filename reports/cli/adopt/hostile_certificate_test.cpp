@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 using command_test::Outcome;
 using Json = nlohmann::json;
 
-class Hostile : public command_test::AdoptTest {
+class HostileCertificate : public command_test::AdoptTest {
  protected:
   /// A certificate of a file that is compiled for the CPU.
   void certify() {
@@ -43,7 +43,7 @@ class Hostile : public command_test::AdoptTest {
   }
 };
 
-TEST_F(Hostile, ItsFlagsRunNoProgram) {
+TEST_F(HostileCertificate, ItsFlagsRunNoProgram) {
   certify();
   const std::string compiler = program();
   const auto names = [&](Json& j) {
@@ -66,7 +66,7 @@ TEST_F(Hostile, ItsFlagsRunNoProgram) {
 }
 
 /// What the verifier types himself is his, and he is told that the certificate says something else.
-TEST_F(Hostile, TypedFlagsTakeThePlaceOfItsOwn) {
+TEST_F(HostileCertificate, TypedFlagsTakeThePlaceOfItsOwn) {
   certify();
   std::vector<std::string> words = {
       "verify",       forged([](Json& j) { j["target"]["nvcc_flags"] = "-ccbin ./no"; }),
@@ -81,7 +81,7 @@ TEST_F(Hostile, TypedFlagsTakeThePlaceOfItsOwn) {
 }
 
 /// Nothing is compiled or loaded of what contradicts itself: the file is not even looked at.
-TEST_F(Hostile, NothingRunsAfterAContradiction) {
+TEST_F(HostileCertificate, NothingRunsAfterAContradiction) {
   certify();
   fs::remove(at("mine.cu"));
   const Outcome o = verify("", forged([](Json& j) { j["kernels"][0]["max_ulp"] = 0.25; }));
@@ -90,7 +90,7 @@ TEST_F(Hostile, NothingRunsAfterAContradiction) {
   EXPECT_EQ(o.out.find("mine.cu: no such file"), o.out.npos) << o.out << o.err;
 }
 
-TEST_F(Hostile, ItsOtherWordsReachNoCommand) {
+TEST_F(HostileCertificate, ItsOtherWordsReachNoCommand) {
   certify();
   const std::string interpreter = program();
   expect_refused([&](Json& j) { j["target"]["python"] = interpreter; },
@@ -119,7 +119,7 @@ TEST_F(Hostile, ItsOtherWordsReachNoCommand) {
 
 /// A case is one that an adoption writes: none of a group that starts programs, and none that fills the
 /// memory.
-TEST_F(Hostile, ItsCasesAreSmall) {
+TEST_F(HostileCertificate, ItsCasesAreSmall) {
   ASSERT_EQ(adopt("safe_block/f32@host --only batch --only shapes").status, kPassed);
   fs::remove_all(at("out/check"));
   for (const auto& [member, value] :
@@ -133,7 +133,7 @@ TEST_F(Hostile, ItsCasesAreSmall) {
 }
 
 /// The screen shows what the program says, and not what the file paints.
-TEST_F(Hostile, NoEscapeSequenceReachesATerminal) {
+TEST_F(HostileCertificate, NoEscapeSequenceReachesATerminal) {
   ASSERT_EQ(adopt("safe_block/f32@host --only batch").status, kPassed);
   const std::string paint = "\x1b[2J\x1b[H\x1b[1;32mPASS\x1b[0m all as certified\x1b[8m\r\x07";
   const std::function<void(Json&)> all[] = {

@@ -14,6 +14,7 @@
 #include "reference/error.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/selftest/cheats.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/out/journal.hpp"
@@ -26,7 +27,7 @@ namespace {
 
 struct SelftestArguments {
   std::string key, out = "out/selftest", shard;
-  bool quick = false, list = false, resume = false;
+  bool quick = false, list = false, resume = false, cheats = false;
   AnswerOptions answer;
   int threads = 0;
 };
@@ -113,14 +114,21 @@ void add_selftest_command(CLI::App& app, int& status) {
   add_answer_options(*c, o->answer);
   add_resume(*c, o->resume);
   add_shard(*c, o->shard);
+  c->add_flag("--cheats", o->cheats, "instead: kernels, files and certificates that are made to deceive this program");
   c->add_flag("--list", o->list, "list the entries instead");
   c->callback([o, &status] {
-    if (!o->list) {
+    if (o->list) {
+      refuse_answer(o->answer, "--list");
+      o->cheats ? list_cheats() : list();
+      return;
+    }
+    if (!o->cheats) {
       status = run_selftest_command(*o);
       return;
     }
-    refuse_answer(o->answer, "--list");
-    list();
+    if (o->resume || !o->shard.empty() || o->quick)
+      throw InputError("--cheats runs whole: --quick, --resume and --shard are for the other entries");
+    status = run_cheats_command(o->key, o->out, o->answer);
   });
 }
 

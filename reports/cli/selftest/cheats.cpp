@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/cli/selftest/cheats.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "accuracy/reproduce.hpp"
+#include "kernels/isolation/isolated.hpp"
+#include "kernels/isolation/shared/plain_text.hpp"
+#include "reference/error.hpp"
+#include "reference/nearest_word.hpp"
+#include "reports/cheats/cheats.hpp"
+#include "reports/cli/commands.hpp"
+#include "reports/data/environment.hpp"
+#include "reports/data/files.hpp"
+#include "reports/data/say.hpp"
+#include "reports/out/out_folder.hpp"
+
+namespace assay {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Tried {
+  const cheats::Cheat* cheat = nullptr;
+  cheats::Guard guard{};
+  cheats::Verdict verdict;
+};
+
+CaseOutcome outcome_of(const cheats::Verdict& v) {
+  switch (v.outcome) {
+    case cheats::Outcome::as_expected:
+      return CaseOutcome::passed;
+    case cheats::Outcome::otherwise:
+      return CaseOutcome::failed;
+    case cheats::Outcome::not_run:
+      break;
+  }
+  return CaseOutcome::skipped;
+}
+
+const char* word_of(const cheats::Verdict& v) {
+  switch (v.outcome) {
+    case cheats::Outcome::as_expected:
+      return "as expected";
+    case cheats::Outcome::otherwise:
+      return "OTHERWISE";
+    case cheats::Outcome::not_run:
+      break;
+  }
+  return "not run";
+}
+
+std::vector<const cheats::Cheat*> chosen(const std::string& name) {
+  std::vector<const cheats::Cheat*> some;
+  std::vector<std::string> known;
+  for (const cheats::Cheat& c : cheats::all()) {
+    if (name.empty() || c.name == name) some.push_back(&c);
+    known.push_back(c.name);
+  }
+  if (some.empty())
+    throw InputError("--key " + name + ": no such cheat; assay selftest --cheats --list names them all" +
+                     did_you_mean(name, known));
+  return some;
+}
+
+VerdictDocument document_of(const std::vector<Tried>& all, int status, double seconds) {
+  VerdictDocument d;
+  d.command = "selftest --cheats";
+  d.exit_status = status;
+  d.seconds = seconds;
+  d.environment = environment();
+  std::int64_t as_expected = 0, otherwise = 0, not_run = 0;
+  for (const Tried& t : all) {
+    VerdictCase c{.suite = cheats::name(t.guard), .name = t.cheat->name};
+    c.outcome = outcome_of(t.verdict);
+    c.message = t.verdict.why;
+    if (c.outcome == CaseOutcome::failed) {
+      c.bad = 1;
+      c.reproduce = "assay selftest --cheats --key " + shell_quoted(t.cheat->name);
+    }
+    as_expected += c.outcome == CaseOutcome::passed;
+    otherwise += c.outcome == CaseOutcome::failed;
+    not_run += c.outcome == CaseOutcome::skipped;
+    d.cases.push_back(std::move(c));
+  }
+  d.counts = {{"as_expected", as_expected}, {"otherwise", otherwise}, {"not_run", not_run}};
+  d.verdict = otherwise > 0 ? "FAIL" : as_expected > 0 ? "PASS" : "NOT RUN";
+  d.reason = fmt::format("{} cheats got the answer that was expected, {} another one, {} did not run",
+                         as_expected, otherwise, not_run);
+  return d;
+}
+
+std::string json_lines(const std::vector<Tried>& all) {
+  std::string text;
+  for (const Tried& t : all)
+    text += nlohmann::json{{"cheat", t.cheat->name},         {"what", t.cheat->what},
+                           {"guard", cheats::name(t.guard)}, {"outcome", word_of(t.verdict)},
+                           {"why", t.verdict.why},           {"command", t.verdict.command},
+                           {"seconds", t.verdict.seconds}}
+                .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
+            "\n";
+  return text;
+}
+
+}  // namespace
+
+void list_cheats() {
+  for (const cheats::Cheat& c : cheats::all()) fmt::print("{:<24} {}\n", c.name, c.what);
+}
+
+int run_cheats_command(const std::string& name, const std::string& out_name, const AnswerOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  VerdictOutput answer(options);
+  const std::vector<const cheats::Cheat*> some = chosen(name);
+  const OutFolder out(out_name);
+  const fs::path scratch = out / "cheats";
+  std::vector<Tried> all;
+  for (const cheats::Guard guard : cheats::guards())
+    for (const cheats::Cheat* const c : some) {
+      const fs::path folder = scratch / cheats::name(guard) / c->name;
+      fs::remove_all(folder);
+      all.push_back({c, guard, cheats::run(*c, guard, {{}, folder})});
+      const Tried& t = all.back();
+      fmt::print("{:<11} {:<11} {:<24} {:6.1f} s  {}\n", word_of(t.verdict), cheats::name(guard), c->name,
+                 t.verdict.seconds,
+                 t.verdict.outcome == cheats::Outcome::as_expected ? c->what : isolation::plain_text(t.verdict.why));
+      std::fflush(stdout);
+      if (t.verdict.outcome == cheats::Outcome::as_expected) fs::remove_all(folder);
+    }
+  VerdictDocument d =
+      document_of(all, 0, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  d.exit_status = d.verdict == "PASS" ? kPassed : d.verdict == "FAIL" ? kFailed : kEnvironment;
+  write_files({{out / "cheats.jsonl", json_lines(all)}});
+  fmt::print("{}: {}\n", d.verdict, d.reason);
+  return answer.give(std::move(d), out.path(), {"cheats.jsonl"});
+}
+
+}  // namespace assay
