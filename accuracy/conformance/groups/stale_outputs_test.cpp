@@ -96,7 +96,8 @@ TEST(StaleOutputs, AreDrawnFromTheSeedAndNothingElse) {
   for (const int n : {0, 2})
     for (const std::uint32_t w : runs[n])
       if (is_nan_word(w)) marks[n / 2].insert(w);
-  EXPECT_GT(marks[0].size(), 5u) << "a mark for each launch";
+  // The group has some ten launches, and half of them find marks, each its own.
+  EXPECT_GE(marks[0].size(), 5u);
   for (const std::uint32_t w : marks[0]) EXPECT_FALSE(marks[1].contains(w)) << std::hex << w;
 }
 

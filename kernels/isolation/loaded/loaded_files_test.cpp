@@ -68,7 +68,7 @@ TEST(LoadedFiles, PathsOfTheSystemAndOfPackages) {
   EXPECT_FALSE(is_system_path("/opt/helper.so"));
   const PackagePath numpy = package_of("/v/lib/python3.11/site-packages/numpy.libs/libopenblas.so");
   EXPECT_EQ(numpy.name + " " + numpy.folder, "numpy /v/lib/python3.11/site-packages");
-  EXPECT_EQ(package_of("/work/helper.py").name, "");
+  EXPECT_EQ(package_of("/project/helper.py").name, "");
 }
 
 TEST(Imports, OfThisProgramAndOfNoProgram) {

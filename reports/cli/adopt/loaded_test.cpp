@@ -41,18 +41,18 @@ TEST_F(Loaded, AHelperModuleIsInTheCertificateAndIsCompared) {
   for (const auto& f : j["files"])
     if (f["role"] == "module" && f["path"] == "helper_of_it.py") listed = f["sha256"];
   EXPECT_EQ(listed, sha256_of_file(helper)) << j["files"];
-  const Outcome same = verify("--cases 2");
+  const Outcome same = verify("--cases 2 --python " + test_python());
   EXPECT_EQ(same.out.find("helper_of_it.py"), same.out.npos) << same.out;
   // The same name, and a wrong softmax.
   std::string wrong = kHelper;
   wrong.replace(wrong.find("factor * term"), 6, "1.05");
   std::ofstream(helper) << wrong;
-  const Outcome changed = verify("--cases 2");
+  const Outcome changed = verify("--cases 2 --python " + test_python());
   EXPECT_EQ(changed.status, kFailed);
   EXPECT_NE(changed.out.find("module helper_of_it.py: is of other contents"), changed.out.npos)
       << changed.out;
   std::filesystem::remove(helper);
-  const Outcome gone = verify("--cases 2");
+  const Outcome gone = verify("--cases 2 --python " + test_python());
   EXPECT_EQ(gone.status, kFailed);
   EXPECT_NE(gone.out.find("module helper_of_it.py: the kernel loaded it when it was certified"),
             gone.out.npos)
@@ -71,7 +71,7 @@ TEST_F(Loaded, WhatTheCertificateLeavesOutIsFound) {
       if (f["role"] != "module") kept.push_back(f);
     j["files"] = kept;
   });
-  const Outcome o = verify("--cases 2", without);
+  const Outcome o = verify("--cases 2 --python " + test_python(), without);
   EXPECT_EQ(o.status, kFailed);
   EXPECT_NE(o.out.find("module helper_of_it.py: the kernel loads it, and the certificate has no hash of it"),
             o.out.npos)
