@@ -85,7 +85,7 @@ TEST_F(MergeCommand, UndeclaredLimitsAreAPassAndWeighLessThanWhatDidNotRun) {
     EXPECT_EQ(run(line, folder, "1/2").status, with);
     const Outcome merged = call_words({"merge", at(folder), "--out", at(folder), "--junit", at("junit.xml")});
     const Outcome whole = run(line, folder + "_whole");
-    EXPECT_EQ(merged.status, whole.status) << merged.out << merged.err << whole.out;
+    EXPECT_EQ(merged.status, whole.status) << merged.out << merged.err << whole.out << whole.err;
     return merged;
   };
   const Outcome right = parts_end("safe_block/f32@host", "right", kPassed);
