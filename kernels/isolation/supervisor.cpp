@@ -337,7 +337,9 @@ void Supervisor::lose(Process::Heard heard) {
   }
   if (f.from_outside) look_at_conduct(f);
   f.text += process_->last_words();
-  if (f.ended == Ended::hung || f.from_outside) {
+  // A worker that has stopped itself is looked at no more: the case passes in every other call.
+  const bool own_stop = heard == Process::Heard::suspended && !f.from_outside;
+  if ((f.ended == Ended::hung && !own_stop) || f.from_outside) {
     disturbance_.doubtful = true;
     if (disturbance_.saw.empty()) disturbance_.saw = f.text;
   }

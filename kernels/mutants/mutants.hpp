@@ -37,7 +37,8 @@ struct Expect {
   const char* declaration = nullptr;
   /// Claim::judgeable_rows_only, for which a declaration has no word.
   bool judgeable_rows_only = false;
-  /// Another check that may fail instead, if that depends on the memory beside a buffer.
+  /// Another check that may fail instead, if that depends on the memory beside a buffer, or on
+  /// what the output held before.
   const char* or_check = "";
 };
 

@@ -196,7 +196,8 @@ std::string own_limits(const Variant& variant, const std::string& typed) {
                                          "V_multiple",   "V_in",   "max_abs",   "dense",    "alignment",
                                          "max_elements", "finite", "k_up_to_V", "max_k"};
   std::string own;
-  for (const Text pair : parts_of(declaration_of(variant), ';')) {
+  const std::string declared = declaration_of(variant);  // the parts point into it
+  for (const Text pair : parts_of(declared, ';')) {
     const std::string word(trimmed(pair.substr(0, pair.find('='))));
     if (!kLimits.contains(word) || says(typed, word.c_str())) continue;
     if (word == "max_V" && variant.limits.max_V == INT32_MAX) continue;

@@ -7,6 +7,7 @@
 
 #include "kernels/adapter/cache/build_folder.hpp"
 #include "kernels/adapter/compile/builds.hpp"
+#include "kernels/adapter/entry/adapter_source.hpp"
 #include "kernels/adapter/entry/call_source.hpp"
 #include "kernels/adapter/units/finder.hpp"
 #include "kernels/adapter/units/object_symbols.hpp"
@@ -87,6 +88,20 @@ void compile_unit(const std::string& source, std::vector<std::string> words, con
   compile_step(source, words, at, log);
 }
 
+/// The ASSAY_VARIANT lines of the file and of those that it includes: a file may be a list of others.
+std::string all_variant_lines(const std::string& source, const std::string& text, const ReadFiles& read) {
+  std::string lines;
+  std::error_code gone;
+  for (const HashedFile& f : read.files) {
+    if (fs::equivalent(f.path, source, gone)) continue;
+    const std::string included = read_text(f.path);
+    if (included.find("ASSAY_VARIANT") == included.npos) continue;
+    lines += "#line 1 " + c_string(f.path) + "\n" + variant_lines(included, f.path) + "\n";
+  }
+  if (!lines.empty()) lines += "#line 1 " + c_string(source) + "\n";
+  return lines + variant_lines(text, source);
+}
+
 fs::path calls_unit(const Commands& c) { return c.adapter_source.parent_path() / "the_calls.cpp"; }
 
 }  // namespace
@@ -108,8 +123,8 @@ Units units_of(const OneFile& file, const std::vector<EntrySignature>& entries, 
       u.why_behind = "it includes assay/variant.h";
       return u;
     }
-    u.behind =
-        registration_source(variant_lines(text, file.source), file.source, headers, u.suffix, file.host);
+    u.behind = registration_source(all_variant_lines(file.source, text, read), file.source, headers, u.suffix,
+                                   file.host);
     u.why_behind = "its ASSAY_VARIANT lines";
     return u;
   }

@@ -8,17 +8,17 @@ constexpr long spin(long n) {
   for (long i = 0; i < n; ++i) sum += i ^ n;
   return sum;
 }
-template <long n>
+template <long many, long n>
 struct Turn {
-  static constexpr long value = spin(200000) + Turn<n - 1>::value;
+  static constexpr long value = spin(200000 + many) + Turn<many, n - 1>::value;
 };
-template <>
-struct Turn<0> {
+template <long many>
+struct Turn<many, 0> {
   static constexpr long value = 0;
 };
 template <long n>
 struct Many {
-  static constexpr long value = Turn<800>::value + Many<n - 1>::value;
+  static constexpr long value = Turn<n, 800>::value + Many<n - 1>::value;
 };
 template <>
 struct Many<0> {

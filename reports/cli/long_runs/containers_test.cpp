@@ -19,8 +19,9 @@ std::vector<std::string> as_process_1() {
   const TestFolder folder;
   const std::string out = (folder.path() / "out").string();
   for (std::vector<std::string> words :
-       {std::vector<std::string>{"unshare", "--pid", "--fork"},
-        std::vector<std::string>{"unshare", "--user", "--map-root-user", "--pid", "--fork"}}) {
+       {std::vector<std::string>{"unshare", "--pid", "--fork", "--mount-proc"},
+        std::vector<std::string>{"unshare", "--user", "--map-root-user", "--pid", "--fork",
+                                 "--mount-proc"}}) {
     std::vector<std::string> ask = words;
     ask.insert(ask.end(), {"sh", "-c", "test $$ = 1"});
     if (wait_for(start(ask, {}, out, out)).status == 0) return words;
