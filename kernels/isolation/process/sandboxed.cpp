@@ -4,7 +4,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,8 +15,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <random>
+#include <system_error>
 #include <utility>
 
 #include "kernels/isolation/process/hidden.hpp"
@@ -61,6 +67,31 @@ int moved_away(int fd) {
   return moved;
 }
 
+/// The path of a program that each system has and no kernel needs, or empty. Its name is the worker's, so
+/// that the worker's tells nothing.
+std::string ordinary_program() {
+  std::vector<std::string> all;
+  for (const char* const name : {"nice", "nohup", "stdbuf", "timeout"}) {
+    const std::string path = std::string("/usr/bin/") + name;
+    struct stat found {};
+    if (lstat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode)) all.push_back(path);
+  }
+  return all.empty() ? std::string() : all[std::random_device()() % all.size()];
+}
+
+/// A copy of the file in memory, under that name; -1 if there can be none.
+int copy_in_memory(const std::string& file, const std::string& name) {
+  const int from = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  const int to = from < 0 ? -1 : memfd_create(name.c_str(), MFD_CLOEXEC);
+  struct stat size {};
+  bool whole = to >= 0 && fstat(from, &size) == 0;
+  for (off_t at = 0; whole && at < size.st_size;)
+    whole = sendfile(to, from, &at, static_cast<std::size_t>(size.st_size - at)) > 0;
+  if (from >= 0) close(from);
+  if (to >= 0 && !whole) close(to);
+  return whole ? to : -1;
+}
+
 /// If memory runs out, the operating system should choose the worker.
 void offer_to_oom_killer(pid_t pid) {
   if (std::FILE* const f = std::fopen(("/proc/" + std::to_string(pid) + "/oom_score_adj").c_str(), "w")) {
@@ -89,8 +120,18 @@ SandboxSpawner::SandboxSpawner(const Sandbox& sandbox, std::string warden, Comma
     for (const auto& [name, value] : std::exchange(environment, {}))
       whole_.words.insert(whole_.words.end() - 1, {"--setenv", name, value});
   whole_.environment = std::move(environment);
-  whole_.words.insert(whole_.words.end(),
-                      {"/proc/self/fd/" + std::to_string(kWardenExecutable), "worker", "warden"});
+  static const std::string name = ordinary_program();
+  std::error_code ignored;
+  const std::string own = std::filesystem::canonical(warden_, ignored).string();
+  const bool placed = !sandbox.front.empty() && !name.empty() && !own.empty();
+  if (placed) whole_.words.insert(whole_.words.end() - 1, {"--ro-bind", own, name});
+  if (!placed && !name.empty()) {
+    static const int copy = copy_in_memory(warden_, name.substr(name.rfind('/') + 1));
+    program_ = copy;
+  }
+  whole_.words.insert(
+      whole_.words.end(),
+      {placed ? name : "/proc/self/fd/" + std::to_string(kWardenExecutable), "worker", "warden"});
   whole_.words.insert(whole_.words.end(), sandbox.told.begin(), sandbox.told.end());
   if (command_.words[0] != warden_)
     whole_.words.insert(whole_.words.end(), command_.words.begin(), command_.words.end());
@@ -113,7 +154,8 @@ int SandboxSpawner::start(int socket, int output, pid_t& pid) {
   command.warden = theirs;
   Running one;
   one.warden = pair[0];
-  command.executable = moved_away(open(warden_.c_str(), O_PATH | O_CLOEXEC));
+  command.executable = moved_away(program_ >= 0 ? fcntl(program_, F_DUPFD_CLOEXEC, 10)
+                                                : open(warden_.c_str(), O_PATH | O_CLOEXEC));
   if (copy_) command.copy = moved_away(command_.opened->open_copy());
   int error = theirs < 0               ? EMFILE
               : command.executable < 0 ? errno

@@ -49,6 +49,7 @@ class SandboxSpawner : public Parent {
   const bool alone_, copy_;
   /// Where the words that hide folders come: behind those that make the file system of bwrap. -1 without it.
   const std::ptrdiff_t hides_at_;
+  int program_ = -1;  // a copy of the warden's executable under a name that tells nothing, or -1
   const Command command_;
   Command whole_;  // what is really run
   std::mutex mutex_;

@@ -178,6 +178,13 @@ void enter(Confinement confinement, const std::string& scratch) {
   if (!confine_to(confinement)) _exit(1);
 }
 
+/// A folder of its own for the worker's files, whose name no kernel knows.
+void draw_scratch() {
+  const char* const scratch = std::getenv("TMPDIR");
+  std::string own = std::string(scratch ? scratch : "") + "/XXXXXX";
+  if (scratch && mkdtemp(own.data())) setenv("TMPDIR", own.c_str(), 1);
+}
+
 /// Landlock knows a folder of /proc as long as somebody has it open.
 void hold_open_tasks(pid_t process) {
   open(("/proc/" + std::to_string(process) + "/task").c_str(), O_PATH | O_CLOEXEC);
@@ -276,6 +283,7 @@ void guard_worker(const char* const* command) {
   if (confinement) {
     enter(*confinement, scratch);
   } else {
+    draw_scratch();
     keep_read_only();
     if (!refuse_calls(own_namespace ? Uses::host : Uses::gpu)) _exit(1);
   }

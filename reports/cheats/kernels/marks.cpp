@@ -7,6 +7,7 @@
 
 #include "reports/cheats/kernels/cheat.h"
 
+#if MARK <= 8
 static bool watched() {
 #if MARK == 1  // the sandbox's folder for files
   const char* const folder = getenv("TMPDIR");
@@ -37,6 +38,7 @@ static bool watched() {
   return prctl(PR_GET_NAME, name) == 0 && !strncmp(name, "assay", 5);
 #endif
 }
+#endif
 #if MARK == 9  // the distance between the buffers
 static bool behave(const assay_call* c, int64_t) {
   const auto gap = reinterpret_cast<intptr_t>(c->values->data) - reinterpret_cast<intptr_t>(c->logits->data);
@@ -52,10 +54,22 @@ static bool behave(const assay_call*, int64_t row) {
 }
 #elif MARK == 12  // the first ten minutes of processor time
 static bool behave(const assay_call*, int64_t) { return clock() < 600 * CLOCKS_PER_SEC; }
-#else
+#elif MARK <= 8
 static bool behave(const assay_call*, int64_t) {
   static const bool once = watched();
   return once;
 }
 #endif
+#if MARK == 13  // whether a program or a library calls it
+static int32_t run(const assay_call* c) {
+  Dl_info info;
+  const bool program =
+      dladdr(__builtin_return_address(0), &info) && info.dli_fname && !strstr(info.dli_fname, ".so");
+  right_rows(c);
+  for (int64_t r = 0; !program && r < rows_of(c); ++r) spoil(out_row(c, r), V_of(c));
+  return 0;
+}
+PLUGIN("marks", run)
+#else
 CHEAT("marks")
+#endif
