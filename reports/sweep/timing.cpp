@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "reports/sweep/data/statistics.hpp"
 #include "reports/sweep/rig/rules.hpp"
@@ -70,14 +71,20 @@ Timing time_runs(const std::function<double(std::int64_t)>& run_us, std::int64_t
 
 std::string contradicted_by_clock(Rig& rig, const Timing& t) {
   const TimingRules& rules = kTimingRules;
-  const double median = t.median_us();
+  // Another process on the GPU takes whole slices of time: it lengthens some samples much, and all batches
+  // by the mean of that.
+  const double typical =
+      t.times_us.empty()
+          ? 0
+          : std::max(t.median_us(), std::accumulate(t.times_us.begin(), t.times_us.end(), 0.0) /
+                                        static_cast<double>(t.times_us.size()));
   std::vector<TwoClocks> ones, batches;
   if (t.once) {
     if (const auto last = rig.clocks()) batches.push_back(*last);
-    return contradicted({TwoClocks()}, batches, 1, median);
+    return contradicted({TwoClocks()}, batches, 1, typical);
   }
   const std::int64_t launches =
-      std::clamp<std::int64_t>(static_cast<std::int64_t>(rules.clock_us / std::max(median, rules.least_us)),
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(rules.clock_us / std::max(typical, rules.least_us)),
                                rules.clock_least_launches, rules.most_launches);
   std::string why;
   for (std::int64_t i = 0; i < rules.clock_requests; ++i) {
@@ -87,7 +94,7 @@ std::string contradicted_by_clock(Rig& rig, const Timing& t) {
       if (!heard) return {};
       (batch ? batches : ones).push_back(*heard);
     }
-    why = contradicted(ones, batches, launches, median);
+    why = contradicted(ones, batches, launches, typical);
     if (why.empty()) break;
   }
   return why;
