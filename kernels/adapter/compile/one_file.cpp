@@ -95,13 +95,18 @@ std::vector<std::string> said_left_out(const OneFile& file) {
   if (!file.host) return all;
   for (const auto& [path, text] : included_texts(fs::absolute(file.source).lexically_normal(),
                                                  include_folders(split_words(file.nvcc_flags)))) {
-    std::string lines;
-    for (const LeftOut& l : left_out_on_host(text))
-      lines += (lines.empty() ? "" : ", ") + std::to_string(l.from) +
-               (l.to > l.from ? "-" + std::to_string(l.to) : "") + " (" + l.macro + ")";
+    std::string lines, others;
+    for (const LeftOut& l : left_out_on_host(text)) {
+      std::string& of = l.only_on_host ? others : lines;
+      of += (of.empty() ? "" : ", ") + std::to_string(l.from) +
+            (l.to > l.from ? "-" + std::to_string(l.to) : "") + " (" + l.macro + ")";
+    }
     if (!lines.empty())
       all.push_back(path.filename().string() + ": lines " + lines +
                     " are for nvcc, and were left out on the host");
+    if (!others.empty())
+      all.push_back(path.filename().string() + ": lines " + others +
+                    " are for the host alone: nvcc does not compile them");
   }
   return all;
 }

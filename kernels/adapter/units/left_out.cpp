@@ -119,7 +119,8 @@ std::vector<LeftOut> left_out_on_host(std::string_view text) {
     c.code_from = c.code_to = 0;
   };
   const auto end_branch = [&](const Chain& c) {
-    if (c.left_out && !c.around && c.code_from > 0) all.push_back({c.code_from, c.code_to, c.macro});
+    if (!c.macro.empty() && !c.around && c.code_from > 0)
+      all.push_back({c.code_from, c.code_to, c.macro, !c.left_out});
   };
   const auto code = [&](int from, int to) {
     for (Chain& c : open) {
