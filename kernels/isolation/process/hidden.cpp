@@ -69,4 +69,15 @@ std::vector<std::string> hiding_words() {
   return words;
 }
 
+std::vector<std::string> unreadable_words() {
+  std::vector<std::string> words;
+  const std::set<std::string> places = needed();
+  for (const std::string& folder : hidden_folders()) {
+    words.insert(words.end(), {"--hide", folder});
+    for (const std::string& place : places)
+      if (place.starts_with(folder + "/")) words.insert(words.end(), {"--show", place});
+  }
+  return words;
+}
+
 }  // namespace assay::isolation

@@ -18,4 +18,7 @@ std::vector<std::string> hidden_folders();
 /// The words of `bwrap` that hide them. They come behind all that makes its file system.
 std::vector<std::string> hiding_words();
 
+/// The words of a confinement that keep their files from being read. They come behind its first three.
+std::vector<std::string> unreadable_words();
+
 }  // namespace assay::isolation

@@ -45,5 +45,31 @@ TEST(Hidden, AFolderIsEmptyButForWhatIsLoaded) {
   EXPECT_TRUE(runs_hidden(seen));
 }
 
+/// Landlock hides no name, but it lets no file be read.
+TEST(Hidden, NoFileOfAFolderIsReadUnderLandlock) {
+  missing().bubblewrap = true;
+  std::vector<std::string> words = program_words();
+  const Guard guard = guard_of(Reach::host);
+  missing().bubblewrap = false;
+  if (guard != Guard::landlock) GTEST_SKIP() << "no Landlock here";
+  const TestFolder own;
+  const fs::path out = own.path() / "hidden", loaded = out / "loaded" / "data";
+  fs::create_directories(loaded.parent_path());
+  for (const fs::path& file : {own.path() / "beside", out / "records.jsonl", loaded})
+    std::ofstream(file) << "x";
+  sandbox_shows(loaded.string());
+  sandbox_hides(out.string());
+  const std::vector<std::string> hiding = unreadable_words();
+  words.insert(words.begin() + 6, hiding.begin(), hiding.end());
+  std::string line;
+  for (const std::string& word : words) line += "'" + word + "' ";
+  const auto reads = [&](const fs::path& file) {
+    return std::system((line + "/bin/cat '" + file.string() + "' > /dev/null 2>&1").c_str()) == 0;
+  };
+  EXPECT_TRUE(reads(own.path() / "beside"));
+  EXPECT_TRUE(reads(loaded));
+  EXPECT_FALSE(reads(out / "records.jsonl"));
+}
+
 }  // namespace
 }  // namespace assay::isolation

@@ -106,7 +106,11 @@ SandboxSpawner::SandboxSpawner(const Sandbox& sandbox, std::string warden, Comma
     : warden_(std::move(warden)),
       alone_(std::ranges::count(sandbox.front, "--unshare-pid") > 0),
       copy_(!sandbox.front.empty() && command.opened && command.opened->has_copy()),
-      hides_at_(static_cast<std::ptrdiff_t>(sandbox.front.size()) - 1),
+      bubblewrap_(!sandbox.front.empty()),
+      // Its last word is "--". The words of a confinement begin "--confined host 7".
+      hides_at_(bubblewrap_             ? static_cast<std::ptrdiff_t>(sandbox.front.size()) - 1
+                : !sandbox.told.empty() ? 6
+                                        : -1),
       command_(std::move(command)) {
   whole_.words = sandbox.front;
   // Where the path was, workers find what was opened once.
@@ -149,7 +153,9 @@ int SandboxSpawner::start(int socket, int output, pid_t& pid) {
   setsockopt(pair[0], SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes);
   const int theirs = moved_away(pair[1]);
   Command command = whole_;
-  const std::vector<std::string> hiding = hides_at_ >= 0 ? hiding_words() : std::vector<std::string>();
+  const std::vector<std::string> hiding = bubblewrap_      ? hiding_words()
+                                          : hides_at_ >= 0 ? unreadable_words()
+                                                           : std::vector<std::string>();
   if (hides_at_ >= 0) command.words.insert(command.words.begin() + hides_at_, hiding.begin(), hiding.end());
   command.warden = theirs;
   Running one;

@@ -47,7 +47,9 @@ class SandboxSpawner : public Parent {
 
   const std::string warden_;
   const bool alone_, copy_;
-  /// Where the words that hide folders come: behind those that make the file system of bwrap. -1 without it.
+  const bool bubblewrap_;
+  /// Where the words that hide folders come: behind those that make the file system of bwrap, or in those of
+  /// a confinement. -1 without either.
   const std::ptrdiff_t hides_at_;
   int program_ = -1;  // a copy of the warden's executable under a name that tells nothing, or -1
   const Command command_;

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *kConfined = "--confined", *kWrite = "--write", *kShow = "--show",
+constexpr const char *kConfined = "--confined", *kWrite = "--write", *kShow = "--show", *kHide = "--hide",
                      *kScratchWord = "--scratch", *kCompiles = "--compiles", *kEnd = "--";
 
 /// Root's rights are gone for good, also for programs that it starts. A user's, who has none, stay as they
@@ -48,6 +48,7 @@ std::vector<std::string> words_of(const Confinement& confinement) {
   std::vector<std::string> words = {kConfined, confinement.uses == Uses::gpu ? "gpu" : "host",
                                     std::to_string(confinement.landlock)};
   for (const std::string& place : confinement.writable) words.insert(words.end(), {kWrite, place});
+  for (const std::string& place : confinement.hidden) words.insert(words.end(), {kHide, place});
   for (const std::string& place : confinement.shown) words.insert(words.end(), {kShow, place});
   if (!confinement.scratch.empty()) words.insert(words.end(), {kScratchWord, confinement.scratch});
   if (confinement.compiles) words.emplace_back(kCompiles);
@@ -64,15 +65,16 @@ std::optional<Confinement> take_confinement(const char* const*& command) {
     const std::string_view word = command[0];
     if (word == kCompiles) c.compiles = true;
     if (word == kScratchWord && command[1]) c.scratch = *++command;
-    if ((word == kWrite || word == kShow) && command[1])
-      (word == kWrite ? c.writable : c.shown).emplace_back(*++command);
+    if ((word == kWrite || word == kShow || word == kHide) && command[1])
+      (word == kWrite ? c.writable : word == kHide ? c.hidden : c.shown).emplace_back(*++command);
   }
   if (command[0]) ++command;
   return c;
 }
 
 bool confine_to(const Confinement& confinement) {
-  Places places{confinement.writable, {"/dev"}, confinement.shown};
+  Places places{confinement.writable, confinement.hidden, confinement.shown};
+  places.hidden.emplace_back("/dev");
   for (const char* const device : {"null", "zero", "full", "random", "urandom"})
     places.writable.push_back(std::string("/dev/") + device);
   if (confinement.uses == Uses::gpu) {

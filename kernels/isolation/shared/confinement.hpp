@@ -17,7 +17,8 @@ struct Confinement {
   std::vector<std::string> writable = {};  // folders and files; a scratch folder is added
   std::string scratch = {};                // that folder; empty: a new one, which ends with the process
   bool compiles = false;                   // a compiler: it may change the rights of its files
-  std::vector<std::string> shown = {};     // folders and files that may be read although they lie in /dev
+  std::vector<std::string> hidden = {};    // folders of which no file may be read; /dev is one
+  std::vector<std::string> shown = {};     // folders and files that may be read although they lie in those
 };
 
 /// The words, which stand in front of the command: "--confined host 7 --write /a --".
