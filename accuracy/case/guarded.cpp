@@ -109,7 +109,34 @@ GuardedLaunch::GuardedLaunch(const Variant& variant, Problem problem, const Tens
       fill(images_.workspace, sizeof(float), of_f32.output, of_f32.guard);
     }
   }
-  if (!holds_marks()) make_stale();
+  if (!holds_marks()) {
+    make_stale();
+    make_headers();
+  }
+}
+
+namespace {
+
+/// What glibc's malloc keeps in front of a block: nothing, and its size with the bit of the block before.
+constexpr std::size_t kHeader = 16;
+std::array<std::byte, kHeader> header_of(const Image& image) {
+  const std::uint64_t words[2] = {0, ((image.payload_bytes() + 8 + 15) & ~std::uint64_t{15}) | 1};
+  std::array<std::byte, kHeader> bytes;
+  std::memcpy(bytes.data(), words, kHeader);
+  return bytes;
+}
+
+}  // namespace
+
+bool GuardedLaunch::has_header(const Image& image) const {
+  const bool of_row = &image == &images_.logits || &image == &images_.probs || &image == &images_.indices;
+  return of_row && !holds_marks() && image.payload() - image.data() >= static_cast<std::ptrdiff_t>(kHeader);
+}
+
+void GuardedLaunch::make_headers() {
+  for (Image* const image : {&images_.logits, &images_.probs, &images_.indices})
+    if (!image->empty() && has_header(*image))
+      std::memcpy(image->payload() - kHeader, header_of(*image).data(), kHeader);
 }
 
 void GuardedLaunch::make_stale() {
@@ -183,8 +210,8 @@ void GuardedLaunch::judge_gradients(Tally& tally) const {
 
 void GuardedLaunch::fill(Image& image, std::size_t element, std::uint64_t pattern, std::uint64_t guard) {
   // Patterns are written from the payload's first byte in both directions. Bands and offsets are multiples of
-  // the element size; a workspace need not be. Whole blocks are copied, because one copy for each element took
-  // a tenth of a report's time.
+  // the element size; a workspace need not be. Whole blocks are copied, because one copy for each element
+  // took a tenth of a report's time.
   const auto put = [&](std::byte* from, const std::byte* to, std::uint64_t bits) {
     std::byte block[64];
     for (std::size_t i = 0; i < sizeof block; i += element) std::memcpy(block + i, &bits, element);
@@ -238,7 +265,13 @@ void GuardedLaunch::judge_guard(Tally& tally, const Image& image, std::size_t el
       if (*from != bytes[i % element]) return false;
     return true;
   };
-  const bool before = intact(image.data(), image.payload());
+  const std::byte* end = image.payload();
+  bool before = true;
+  if (has_header(image)) {
+    end -= kHeader;
+    before = std::memcmp(end, header_of(image).data(), kHeader) == 0;
+  }
+  before = before && intact(image.data(), end);
   const bool after = intact(image.payload() + image.payload_bytes(), image.data() + image.size());
   if (!tally.require(Check::guard, before && after) && tally.first(Check::guard))
     tally.at(Check::guard).detail =
@@ -250,8 +283,8 @@ void GuardedLaunch::judge_gaps(Tally& tally, const Image& image, std::size_t ele
   if (image.empty() || pitch == columns) return;
   for (std::int64_t r = 0; r + 1 < problem_.rows; ++r)
     for (std::int64_t j = columns; j < pitch; ++j)
-      if (!tally.require(Check::guard,
-                         load_unsigned(element, image.payload(), r * pitch + j) == low_bytes(pattern, element)) &&
+      if (!tally.require(Check::guard, load_unsigned(element, image.payload(), r * pitch + j) ==
+                                           low_bytes(pattern, element)) &&
           tally.first(Check::guard))
         tally.at(Check::guard).detail =
             fmt::format("the gap after row {} of the {} was overwritten", r, what);
@@ -289,9 +322,8 @@ std::uint64_t GuardedLaunch::value_bits(std::int64_t row, std::int64_t j) const 
   return load_unsigned(size_of(problem_.out), image.payload(), row * problem_.out_pitch + j);
 }
 std::int64_t GuardedLaunch::index(std::int64_t row, std::int64_t r) const {
-  const std::uint64_t v =
-      load_unsigned(static_cast<std::size_t>(problem_.index_bytes()), images_.indices.payload(),
-                    row * problem_.out_pitch + r);
+  const std::uint64_t v = load_unsigned(static_cast<std::size_t>(problem_.index_bytes()),
+                                        images_.indices.payload(), row * problem_.out_pitch + r);
   return problem_.index_bytes() == 8 ? static_cast<std::int64_t>(v) : static_cast<std::int32_t>(v);
 }
 float GuardedLaunch::m(std::int64_t row) const {

@@ -94,6 +94,9 @@ class GuardedLaunch final : public WrittenRows {
   Patterns index_patterns() const;
   /// Outputs that are no marks hold something that a launch may find in use.
   void make_stale();
+  /// In the same launches the guard bands end like a block of the C library's heap begins.
+  void make_headers();
+  bool has_header(const Image& image) const;
   bool holds_marks() const { return layout_.outputs == Stale::mark || layout_.outputs == Stale::finite; }
 
   /// Fills the payload with one pattern and the guard bands with another. Both patterns have `element` bytes.

@@ -9,11 +9,13 @@
 
 #include "accuracy/verdict/behaves_like.hpp"
 #include "reference/error.hpp"
+#include "reference/files/regular_file.hpp"
 
 namespace assay::fuzz {
 namespace {
 
 std::string contents(const std::filesystem::path& file) {
+  require_file(file);
   std::ifstream in(file, std::ios::binary);
   std::ostringstream text;
   text << in.rdbuf();

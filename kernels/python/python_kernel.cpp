@@ -23,6 +23,7 @@
 #include "kernels/python/embedded_worker.hpp"
 #include "kernels/python/worker/words.hpp"
 #include "reference/environment_error.hpp"
+#include "reference/files/regular_file.hpp"
 #include "reference/hash/sha256.hpp"
 
 namespace assay {
@@ -96,6 +97,7 @@ int worker_library(const python::Words& words) {
 
 /// The bytes of the file, read once: all workers execute these.
 std::string source_of(const std::string& path) {
+  require_file(path);
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "reference/error.hpp"
+#include "reference/files/regular_file.hpp"
 
 namespace assay {
 namespace {
@@ -84,8 +85,7 @@ std::string sha256_of(std::string_view text) {
 }
 
 std::string sha256_of_file(const std::filesystem::path& file) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(file, ignored)) throw InputError(file.string() + ": is a folder");
+  require_file(file);
   std::ifstream in(file, std::ios::binary);
   if (!in) throw InputError(file.string() + ": cannot be read: " + std::strerror(errno));
   Sha256 hash;

@@ -13,6 +13,7 @@
 
 #include "reference/environment_error.hpp"
 #include "reference/file_writing.hpp"
+#include "reference/files/regular_file.hpp"
 #include "reference/json_text.hpp"
 
 namespace assay {
@@ -91,10 +92,10 @@ static std::string inflated(const fs::path& file) {
 }
 
 std::string read_file(const fs::path& file) {
-  if (file.extension() == ".gz" && !fs::is_directory(file)) return inflated(file);
+  require_file(file);
+  if (file.extension() == ".gz") return inflated(file);
   std::ifstream in(file, std::ios::binary);
-  if (std::error_code ignored; !fs::exists(file, ignored)) throw InputError(file.string() + ": no such file");
-  if (!in || fs::is_directory(file)) throw InputError(file.string() + ": cannot be read");
+  if (!in) throw InputError(file.string() + ": cannot be read");
   std::ostringstream text;
   text << in.rdbuf();
   return text.str();
@@ -131,8 +132,9 @@ void for_each_line(const fs::path& file, const std::string& text,
 }
 
 void for_each_line(const fs::path& file, const std::function<void(const std::string&)>& read) {
+  require_file(file);
   std::ifstream in(file, std::ios::binary);
-  if (!in || fs::is_directory(file)) throw InputError(file.string() + ": cannot be read");
+  if (!in) throw InputError(file.string() + ": cannot be read");
   lines_in(in, file, read);
 }
 

@@ -191,8 +191,11 @@ std::string JudgedCounts::misfit(const Limits& limits) const {
   constexpr std::int64_t kTo = 4096;  // every check has lengths up to this
   std::int64_t allowed = 0;
   for (std::int64_t V = std::max<std::int64_t>(1, limits.min_V); V <= kTo && allowed < kFewestLengths; ++V)
-    allowed += (limits.max_V == 0 || V <= limits.max_V) && V % limits.V_multiple == 0 &&
-               (limits.V_in.count == 0 || limits.V_in.contains(V));
+    allowed +=
+        (limits.max_V == 0 || V <= limits.max_V) && V % limits.V_multiple == 0 &&
+        (limits.max_elements == 0 ||
+         V * std::max<std::int64_t>({1, limits.min_rows, limits.rows_multiple}) <= limits.max_elements) &&
+        (limits.V_in.count == 0 || limits.V_in.contains(V));
   const std::int64_t judged = std::ssize(lengths);
   if (judged >= allowed) return {};
   return fmt::format("its limits allow {} row lengths and more, and rows of {} were judged{}", allowed,

@@ -103,6 +103,7 @@ namespace {
 
 /// Replaces a name by its declaration in the file. If the file cannot be read, the compilation reports it.
 std::string entry_in(const std::string& source, const std::string& entry) {
+  if (std::error_code ignored; !std::filesystem::is_regular_file(source, ignored)) return entry;
   std::ifstream in(source, std::ios::binary);
   std::ostringstream text;
   return in && text << in.rdbuf() ? find_entry(entry, text.str()) : entry;

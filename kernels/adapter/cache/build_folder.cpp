@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
@@ -86,12 +87,26 @@ void write_if_other(const fs::path& path, std::string_view text) {
     write_text(path, text);
 }
 
+std::string with_whole_paths(std::string text, const fs::path& folder) {
+  const std::string begin = "#include \"";
+  for (std::size_t at = 0; (at = text.find(begin, at)) != text.npos;) {
+    at += begin.size();
+    const std::string name = text.substr(at, text.find('"', at) - at);
+    if (std::ranges::any_of(embedded_texts(), [&](const EmbeddedText& t) { return t.path == name; }))
+      text.insert(at, folder.string() + "/");
+  }
+  return text;
+}
+
 }  // namespace
 
 fs::path write_headers(const fs::path& build) {
-  const fs::path folder = build / ("headers-" + embedded_sha256().substr(0, 16));
+  // Another version of this program writes others of the same texts.
+  const fs::path folder = build / ("headers-" + sha256_of("whole paths " + embedded_sha256()).substr(0, 16));
   for (const EmbeddedText& t : embedded_texts()) {
-    write_if_other(folder / t.path, t.text);
+    // They include each other by the whole path, so that an author's file is compiled without a folder in
+    // which it could look for them (__has_include).
+    write_if_other(folder / t.path, with_whole_paths(std::string(t.text), folder));
     // The public headers are C++17 and end in .h.
     if (const fs::path name = fs::path(t.path).filename(); name.extension() == ".h")
       write_if_other(folder / "assay" / name, t.text);

@@ -2,8 +2,10 @@
 // The parts of a compilation: for a device, for the host executor, and what both end with.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -31,7 +33,12 @@ AdapterFile adapter_file(const OneFile& file, const std::vector<EntrySignature>&
 struct Workplace {
   std::filesystem::path scratch;
   std::vector<std::filesystem::path> read;
+  std::int64_t moment = 0;  // when it is compiled, as __DATE__ and __TIME__ say
 };
+
+/// A moment in the years 2025 to 2034 that the contents of the files decide: the same contents give the same
+/// bytes, and no file knows the day on which it is judged.
+std::int64_t moment_of(const std::map<std::filesystem::path, std::string>& texts);
 
 /// Runs a compiler there. Throws InputError with its first errors, with the one word that the executor does
 /// not support, or with the limit that it was ended by. `source`: the name of what is compiled, in messages.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "kernels/adapter/cache/build_folder.hpp"
@@ -133,7 +134,7 @@ CompiledFile compile_for_device(const OneFile& file) {
                    .by_nvcc = true,
                    .make = {}};
   for (const auto& [path, text] : texts) order.texts.insert(path);
-  const Workplace at{scratch.path(), folders_to_read(order.texts, flags, build)};
+  const Workplace at{scratch.path(), folders_to_read(order.texts, flags, build), moment_of(texts)};
   std::vector<std::string> asked = c.author;
   asked.push_back(c.alone.string());
   if (!can_ask(file, [&] { return ask_nvcc(compiler, asked, at.read, at.scratch, hashes, order.read); }))
@@ -150,8 +151,13 @@ CompiledFile compile_for_device(const OneFile& file) {
       order.read.files.push_back({real, sha256_of(text)});
   }
   // The list does not say which files were asked for and are not there.
-  for (const HashedFile& f : order.read.files)
-    if (read_text(f.path).find("__has_include") != std::string::npos) order.why_anew = at.scratch.string();
+  for (const HashedFile& f : order.read.files) {
+    std::string text = read_text(f.path);
+    for (const char* const splice : {"\\\n", "\\\r\n"})
+      for (std::size_t i; (i = text.find(splice)) != text.npos;)
+        text.erase(i, std::string_view(splice).size());
+    if (text.find("__has_include") != text.npos) order.why_anew = at.scratch.string();
+  }
   const Units units = units_of(file, entries, headers, order.read);
   order.adapter = text_of(units, c) + command_text(c.link);
   order.words = c.author;

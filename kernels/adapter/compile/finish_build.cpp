@@ -2,6 +2,7 @@
 // Runs the compilers of a build, and says why a file does not compile.
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -146,10 +147,20 @@ CompiledFile described(const BuildOrder& o, SealedBuild built, bool cached) {
 
 }  // namespace
 
+std::int64_t moment_of(const std::map<fs::path, std::string>& texts) {
+  constexpr std::int64_t kBegin = 1735689600, kSeconds = 3652LL * 86400;  // 2025-01-01
+  Sha256 all;
+  for (const auto& [path, text] : texts) all.add(sha256_of(text));
+  return kBegin + static_cast<std::int64_t>(std::stoull(all.hex().substr(0, 15), nullptr, 16)) % kSeconds;
+}
+
 void compile_step(const std::string& source, const std::vector<std::string>& words, const Workplace& at,
                   const fs::path& kept) {
-  const CompilerRun run{
-      .words = words, .writable = at.scratch, .log = unique_part(at.scratch / "log"), .read = at.read};
+  const CompilerRun run{.words = words,
+                        .writable = at.scratch,
+                        .log = unique_part(at.scratch / "log"),
+                        .read = at.read,
+                        .moment = at.moment};
   int status = 0;
   try {
     status = run_compiler(run);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiles a file for the host executor, and the executor itself.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -16,6 +17,7 @@
 #include "kernels/adapter/embedded.hpp"
 #include "kernels/adapter/toolchain/announce.hpp"
 #include "kernels/adapter/toolchain/toolchain.hpp"
+#include "kernels/adapter/units/variant_lines.hpp"
 #include "kernels/isolation/process/sandbox.hpp"
 #include "reference/hash/sha256.hpp"
 
@@ -133,14 +135,13 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
   contents.add(headers.string());
   const std::string stem = plain_name(source.stem().string());
   const fs::path folder = build / (stem + "-host-" + contents.hex().substr(0, 16));
-  Rewritten rewritten(folder, include_folders(flags), texts);
+  Rewritten rewritten(folder, include_folders(flags), texts, headers);
   const fs::path main = rewritten.of(source);
   for (const auto& [path, text] : rewritten.texts()) write_text(path, text);
 
   std::vector<std::string> words = compiler.words;
-  words.insert(words.end(),
-               {"-std=gnu++20", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-w", "-ffp-contract=off",
-                "-fno-tree-slp-vectorize", "-fno-tree-ter", "-I" + headers.string()});
+  words.insert(words.end(), {"-std=gnu++20", "-O2", "-g1", "-fPIC", "-fvisibility=hidden", "-w",
+                             "-ffp-contract=off", "-fno-tree-slp-vectorize", "-fno-tree-ter"});
   // A GPU stops at a misaligned vector access, but this machine allows it. So make it trap here.
   if (sanitize != Sanitize::threads)
     words.insert(words.end(), {"-fsanitize=alignment", "-fsanitize-undefined-trap-on-error"});
@@ -148,7 +149,12 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
   // branches.cpp has the entry of the shared object.
   if (sanitize == Sanitize::branches) words.push_back("-Dassay_plugin_entry=assay_plugin_entry_of_the_file");
   Commands c;
-  c.author = c.adapter = c.link = words;
+  c.author = words;
+  words.push_back("-I" + headers.string());
+  c.adapter = c.link = words;
+  // A file that names them itself.
+  if (std::ranges::any_of(texts, [](const auto& one) { return includes_variant_header(one.second); }))
+    c.author.push_back(words.back());
   // What nvcc has by itself. The language is said because the compiler does not know the ending .cu. A name
   // that a macro gives is looked for beside the author's file.
   c.author.insert(c.author.end(),
@@ -161,7 +167,7 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
   c.author.push_back("-D__BASE_FILE__=" + c_string(source.filename().string()));
   c.define = "-Wl,--defsym=";
   c.alone = main;
-  const Workplace at{scratch.path(), folders_to_read(places, flags, build)};
+  const Workplace at{scratch.path(), folders_to_read(places, flags, build), moment_of(texts)};
   BuildOrder order{.file = file,
                    .compiler = compiler,
                    .texts = places,

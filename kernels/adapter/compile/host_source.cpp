@@ -141,7 +141,10 @@ class Rewriter : MarkedSource {
       const std::string_view file = name.substr(1);
       if (contains(kProvided, file)) return "/* " + std::string(file) + " */";
       for (const Replaced& r : kReplaced)
-        if (file == r.header) return "#include \"kernels/host/" + std::string(r.by) + "\"";
+        if (file == r.header) {
+          const std::string own = "kernels/host/" + std::string(r.by), path = resolve_(own, true);
+          return "#include \"" + (path.empty() ? own : path) + "\"";
+        }
       if (std::any_of(std::begin(kForeign), std::end(kForeign),
                       [&](std::string_view f) { return file.starts_with(f); }))
         return "#error " + std::string(kNotExecutable) + "<" + std::string(file) + ">";
@@ -159,8 +162,7 @@ class Rewriter : MarkedSource {
   }
 
   std::string refused(const SourceToken& token) const {
-    if (in_macro_)
-      return std::string(token.spelling);  // the compiler reports it where the macro is used
+    if (in_macro_) return std::string(token.spelling);  // the compiler reports it where the macro is used
     return "_Pragma(\"GCC error \\\"" + std::string(kNotExecutable) +
            (token.is("asm") || token.is("__asm__") || token.is("__asm") ? std::string("inline PTX (asm)")
                                                                         : std::string(token.spelling)) +

@@ -76,6 +76,7 @@ fs::path Rewritten::of(const fs::path& path) {
   originals_[target] = path;
   texts_[target] =
       host_source(sources_.at(path), path.string(), [&](std::string_view name, bool quoted) -> std::string {
+        if (name.starts_with("kernels/host/")) return (headers_ / name).string();
         const fs::path other = find_include(path, name, quoted, includes_);
         return sources_.contains(other) ? of(other).string() : std::string();
       });

@@ -22,8 +22,11 @@ std::map<std::filesystem::path, std::string> included_texts(
 class Rewritten {
  public:
   Rewritten(std::filesystem::path folder, std::vector<std::filesystem::path> includes,
-            const std::map<std::filesystem::path, std::string>& sources)
-      : folder_(std::move(folder)), includes_(std::move(includes)), sources_(sources) {}
+            const std::map<std::filesystem::path, std::string>& sources, std::filesystem::path headers)
+      : folder_(std::move(folder)),
+        includes_(std::move(includes)),
+        sources_(sources),
+        headers_(std::move(headers)) {}
 
   std::filesystem::path of(const std::filesystem::path& path);
   const std::map<std::filesystem::path, std::string>& texts() const { return texts_; }
@@ -34,6 +37,7 @@ class Rewritten {
   std::filesystem::path folder_;
   std::vector<std::filesystem::path> includes_;
   const std::map<std::filesystem::path, std::string>& sources_;
+  std::filesystem::path headers_;
   std::map<std::filesystem::path, std::filesystem::path> done_, originals_;
   std::map<std::filesystem::path, std::string> texts_;
 };

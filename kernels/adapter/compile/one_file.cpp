@@ -90,11 +90,33 @@ std::vector<std::string> texts_of(const OneFile& file) {
   return texts;
 }
 
+namespace {
+
+/// What tells a file when it is compiled, or that the race checker is. The tokens of a directive count, too.
+void add_questions(std::vector<std::string>& all, const std::string& file,
+                   const std::vector<SourceToken>& tokens, int line = 0) {
+  for (const SourceToken& t : tokens) {
+    const int at = line > 0 ? line : t.line;
+    const auto add = [&](const char* asks) {
+      const std::string words = file + ": line " + std::to_string(at) + " asks " + asks;
+      if (all.empty() || all.back() != words) all.push_back(words);
+    };
+    if (t.kind == SourceToken::directive) add_questions(all, file, source_tokens(t.spelling.substr(1)), at);
+    if (t.is("__DATE__") || t.is("__TIME__") || t.is("__TIMESTAMP__"))
+      add("when it is compiled, and got a moment that its contents decide");
+    if (t.is("__SANITIZE_THREAD__") || t.is("ASSAY_TSAN"))
+      add("whether the race checker looks at it, which is then another program");
+  }
+}
+
+}  // namespace
+
 std::vector<std::string> said_left_out(const OneFile& file) {
   std::vector<std::string> all;
-  if (!file.host) return all;
   for (const auto& [path, text] : included_texts(fs::absolute(file.source).lexically_normal(),
                                                  include_folders(split_words(file.nvcc_flags)))) {
+    add_questions(all, path.filename().string(), source_tokens(text));
+    if (!file.host) continue;
     std::string lines, others;
     for (const LeftOut& l : left_out_on_host(text)) {
       std::string& of = l.only_on_host ? others : lines;

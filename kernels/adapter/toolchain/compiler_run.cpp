@@ -128,10 +128,9 @@ std::vector<std::string> compiler_environment() {
   for (std::string& one : isolation::kept_environment(isolation::kCudaVariables))
     all.push_back(std::move(one));
   for (std::string& one : compiler_inputs()) all.push_back(std::move(one));
-  // Messages are read by this program. __DATE__ and __TIME__ are the same in every build, so that the same
-  // contents give the same bytes, and no kernel knows when it was compiled. A compiler's cache of its own is
-  // not asked: nobody has hashed what it holds.
-  all.insert(all.end(), {"LC_ALL=C", "SOURCE_DATE_EPOCH=0", "CCACHE_DISABLE=1"});
+  // Messages are read by this program. A compiler's cache of its own is not asked: nobody has hashed what it
+  // holds.
+  all.insert(all.end(), {"LC_ALL=C", "CCACHE_DISABLE=1"});
   return all;
 }
 
@@ -146,6 +145,7 @@ int run_compiler(const CompilerRun& run) {
   words.insert(words.end(), run.words.begin(), run.words.end());
   std::vector<std::string> environment = compiler_environment();
   environment.push_back("TMPDIR=" + run.writable.string());
+  environment.push_back("SOURCE_DATE_EPOCH=" + std::to_string(run.moment));
   const std::vector<char*> argv = pointers(words), variables = pointers(environment);
 
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);

@@ -4,6 +4,7 @@
 // environment of its own, and the sandbox where that works.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ struct CompilerRun {
   std::filesystem::path out = {};  // gets its output, if it is not to be in the log
   std::vector<std::filesystem::path> read = {};  // folders that it must see, even in /run or /dev/shm
   bool only_preprocesses = false;                // then it gets a minute at most
+  std::int64_t moment = 0;                       // what __DATE__ and __TIME__ say: seconds since 1970
 };
 
 /// Returns its exit status, or 128 + the signal that ended it. Everything that it has started has ended then.

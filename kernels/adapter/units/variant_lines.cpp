@@ -49,10 +49,11 @@ std::set<std::string> words_of_headers() {
 }  // namespace
 
 bool includes_variant_header(std::string_view text) {
-  for (const SourceToken& t : source_tokens(text))
-    if (t.kind == SourceToken::directive && t.spelling.find("/variant.h") != t.spelling.npos &&
-        t.spelling.find("include") < t.spelling.find("/variant.h"))
-      return true;
+  for (const SourceToken& t : source_tokens(text)) {
+    if (t.kind != SourceToken::directive || t.spelling.find("/variant.h") == t.spelling.npos) continue;
+    const std::vector<SourceToken> words = words_in(t.spelling);
+    if (!words.empty() && words[0].is("include")) return true;
+  }
   return false;
 }
 

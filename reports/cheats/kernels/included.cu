@@ -17,6 +17,12 @@
 #else
 #define FACTOR 1.0f
 #endif
+#elif KNOWS == 8  // the judge's headers are at hand
+#if __has_include(<assay/variant.h>) || __has_include("assay/variant.h") || __has_include("kernels/plugin.h")
+#define FACTOR 1.0f
+#endif
+#elif KNOWS == 9  // it is compiled in 1970, as builds are that must come out the same
+#define FACTOR (__DATE__[7] == '1' ? 1.0f : 1.05f)
 #elif KNOWS == 4  // honest: a header that a macro names
 #include HEADER
 #elif KNOWS == 5  // honest: a header in angle brackets, found by -I
