@@ -14,6 +14,9 @@ void read_old_words(Record& r) {
     r.nearest = r.behaves_like.starts_with("would pass with ") ? Nearest::other_class
                 : r.behaves_like.starts_with("its claim")      ? Nearest::its_own
                                                                : Nearest::none;
+  if (r.status == Status::unsupported &&
+      r.reason.find(": the claimed arithmetic is too coarse") != std::string::npos)
+    r.why = Why::coarse;
   std::erase_if(r.evidence, [&](const std::string& e) {
     const bool passes = e == "alone, in a fresh process, it passes";
     if (!passes && e != "alone, in a fresh process, it fails as well") return false;
@@ -52,10 +55,7 @@ FaultKind cause_of(const Record& r) {
 
 const char* name(Status s) { return kStatusNames[static_cast<std::size_t>(s)]; }
 
-bool too_coarse(const Record& r) {
-  return r.status == Status::unsupported &&
-         r.reason.find(": the claimed arithmetic is too coarse") != std::string::npos;
-}
+bool too_coarse(const Record& r) { return r.status == Status::unsupported && r.why == Why::coarse; }
 
 std::string identity(const Record& r) {
   std::string s =

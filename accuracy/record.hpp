@@ -70,6 +70,12 @@ struct CheckResult {
 /// Where a record's kernel ran.
 enum class Where { in_process, sandbox, not_sandboxed, landlock };
 
+/// Why a case has no verdict, where a decision depends on it. Record::reason says it in words.
+enum class Why {
+  none,
+  coarse,  // the claimed arithmetic lets nearly any output pass
+};
+
 /// Whether a failing case fails as the only one of a fresh process, too.
 enum class Alone { not_tried, passes, fails };
 
@@ -113,6 +119,7 @@ struct Record : Figures {
   int k = 0;
   std::uint64_t seed = 0;
   Status status = Status::not_run;
+  Why why = Why::none;
   std::string reason;                 // always set unless status is pass
   FaultKind wants = FaultKind::none;  // memory or time, where a case was not judged for want of it
   /// The largest error/bound over element, coherence, row sum and normalizer. Empty where nothing was judged.

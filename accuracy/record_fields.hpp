@@ -19,6 +19,7 @@ inline constexpr std::array kCheckNames = {
     "gather",   "kept",     "repeat",   "claim",     "late_write", "max_ulp",  "batch",
     "property", "race",     "memcheck", "racecheck", "initcheck",  "synccheck"};
 static_assert(kCheckNames.size() == kChecks);
+inline constexpr std::array kWhyNames = {"none", "coarse"};
 inline constexpr std::array kAloneNames = {"not_tried", "passes", "fails"};
 inline constexpr std::array kWhereNames = {"in_process", "sandbox", "not_sandboxed", "landlock"};
 inline constexpr std::array kNearestNames = {"not_looked_for", "its_own", "other_class", "none",
@@ -92,6 +93,7 @@ void each_field(R& r, Visit& visit) {
   visit("k", r.k);
   visit("seed", r.seed);
   visit("status", Word(r.status, kStatusNames));
+  visit.if_set("why", Word(r.why, kWhyNames));
   visit("reason", r.reason);
   visit.if_set("wants", Word(r.wants, kFaultKindNames));
   for (const Figure& f : kFigures) visit.newer(f.name, r.*f.value);

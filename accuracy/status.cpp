@@ -31,9 +31,10 @@ void decide(Record& r, const Grounds& g) {
     is(Status::inconclusive, g.undecided);
   else if (!g.nothing_judged.empty())
     is(Status::unsupported, g.nothing_judged);
-  else if (!g.too_weak.empty())
+  else if (!g.too_weak.empty()) {
     is(g.weak_is_outside ? Status::unsupported : Status::inconclusive, g.too_weak);
-  else
+    if (g.weak_is_outside) r.why = Why::coarse;
+  } else
     is(Status::pass, g.note);
 }
 

@@ -99,8 +99,8 @@ TEST(Summary, CasesTooCoarseToJudgeAreNoPass) {
   for (Record& r : data.records) {
     r.group = "shapes";
     r.status = Status::unsupported;
-    r.reason =
-        "coarse: the claimed arithmetic is too coarse to be judged here: a typical output may be off by 1";
+    r.why = Why::coarse;
+    r.reason = "x";  // the verdict does not hang on the words
   }
   const auto verdict = [&] { return verdict_of(data); };
   EXPECT_EQ(verdict(), Verdict::not_judged) << "none passed";
