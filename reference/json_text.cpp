@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <vector>
 
 #include "reference/error.hpp"
 
@@ -11,9 +13,23 @@ namespace assay {
 
 namespace {
 
+/// Of a member that stands twice one reader takes the first, and another one the last.
+struct NoMemberTwice {
+  using Event = nlohmann::json::parse_event_t;
+  std::vector<std::set<std::string>> open = {};
+  bool operator()(int, Event event, nlohmann::json& value) {
+    if (event == Event::object_start) open.emplace_back();
+    if (event == Event::object_end) open.pop_back();
+    if (event == Event::key && !open.back().insert(value.get<std::string>()).second)
+      throw InputError("has the member " + value.dump(-1, ' ', true).substr(0, 60) + " twice");
+    return true;
+  }
+};
+
 nlohmann::json parsed(const std::string& text, bool one_line) {
   try {
-    return nlohmann::json::parse(text);
+    // Records, which this program has written itself, are many.
+    return one_line ? nlohmann::json::parse(text) : nlohmann::json::parse(text, NoMemberTwice());
   } catch (const nlohmann::json::parse_error& e) {
     // e.byte is the number of bytes read, the bad one included.
     const std::size_t at = std::min(e.byte > 0 ? e.byte - 1 : 0, text.size());

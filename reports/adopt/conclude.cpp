@@ -355,11 +355,15 @@ void conclude(Certificate& c, bool accept_limits) {
   }
   for (const CertifiedStep& s : c.steps)
     if (s.state == StepState::not_run) c.not_proved.push_back(missing_without(s));
+  if (c.target.word.find(".py:") != c.target.word.npos)
+    c.not_proved.emplace_back(
+        "files: Python code may read some through another process, native code or a folder's descriptor; "
+        "those "
+        "are not listed");
   c.not_proved.emplace_back("other inputs than those that ran: a verdict is no proof for all inputs");
   c.not_proved.emplace_back(
       "what it does on another day, after more calls, in another program, or for a row that somebody has "
-      "chosen: "
-      "no run shows that");
+      "chosen: no run shows that");
   const auto end = [&](const char* verdict, int status, const std::string& reason) {
     c.verdict = verdict;
     c.exit_status = status;

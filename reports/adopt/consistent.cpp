@@ -109,6 +109,10 @@ void check_cases(std::vector<std::string>& found, const Certificate& c, const Ce
 void check_checks(std::vector<std::string>& found, const CertifiedKernel& k) {
   for (const CertifiedCheck& one : k.checks) {
     const std::string what = "its check " + one.name;
+    if (one.judged < 0 || one.failed < 0 || one.undecided < 0 || one.failed > one.judged)
+      found.push_back(
+          fmt::format("{}: {} judged {}, and {} failed and {} were undecided: no check gives this", k.key,
+                      what, one.judged, one.failed, one.undecided));
     const char* const verdict = one.failed > 0 ? "fail" : one.undecided > 0 ? "undecided" : "pass";
     if (one.failed == 0 && one.undecided == 0 && beyond_bound(one.utilisation))
       found.push_back(fmt::format("{}: {} passed, and is at {} of its bound", k.key, what, one.utilisation));

@@ -15,8 +15,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "kernels/isolation/loaded/loaded_files.hpp"
 #include "reference/error.hpp"
 #include "reference/file_writing.hpp"
+#include "reference/hash/sha256.hpp"
 #include "reports/build_info.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
@@ -57,6 +59,24 @@ void LineFile::append(const std::string& line) {
   }
 }
 
+namespace {
+
+constexpr const char* kLoaded = "loaded files";
+
+/// Throws InputError if a file that the kernels loaded is another one by now.
+void require_unchanged(const json& loaded, const std::filesystem::path& journal) {
+  for (const auto& [path, hash] : loaded.items()) {
+    std::error_code ignored;
+    const bool there = std::filesystem::is_regular_file(path, ignored);
+    if (there && hash == sha256_of_file(path)) continue;
+    throw InputError(fmt::format(
+        "--resume: {} is of other contents of {}, which the kernel loads: leave out --resume to begin again",
+        journal.string(), path));
+  }
+}
+
+}  // namespace
+
 Journal::Journal(const OutFolder& folder, bool resume) : path_(folder / kUnfinished) {
   const bool exists = std::filesystem::exists(path_);
   if (exists && resume) {
@@ -67,7 +87,7 @@ Journal::Journal(const OutFolder& folder, bool resume) : path_(folder / kUnfinis
     std::error_code ignored;
     std::filesystem::rename(path_, old, ignored);
     say("{}: of a run that did not end, set aside as {} (--resume would have gone on with it)\n",
-               path_.string(), old.filename().string());
+        path_.string(), old.filename().string());
   } else if (resume) {
     say("--resume: {} has no unfinished run: from the beginning\n", folder.path().string());
   }
@@ -97,12 +117,17 @@ void Journal::read_earlier() {
     ++number;
     if (in.eof()) break;  // the last line has no end: its record is lost
     json j = json::parse(line, nullptr, false);
-    const bool good = j.is_object() && (number == 1 ? j.contains("assay_unfinished") : j.contains("case") && j["case"].is_string());
+    const bool good = j.is_object() && (number == 1 ? j.contains("assay_unfinished")
+                                                    : j.contains("case") && j["case"].is_string());
     if (!good) {
       if (in.peek() == std::ifstream::traits_type::eof()) break;  // torn
       throw InputError(fmt::format("{}: line {}: is not of an unfinished run", path_.string(), number));
     }
     whole = offset + line.size() + 1;
+    if (number > 1 && j["case"] == kLoaded) {
+      require_unchanged(j["what"], path_);
+      continue;
+    }
     if (number > 1) {
       earlier_[j["case"].get<std::string>()].push_back({offset, line.size()});
       ++found_;
@@ -153,6 +178,11 @@ std::optional<json> Journal::take_last(const std::string& name) {
 void Journal::add(const std::string& name, const json& what) {
   const std::string line = dumped({{"case", name}, {"what", what}});
   const std::lock_guard<std::mutex> lock(mutex_);
+  // What the kernels loaded at run time: the command does not name it.
+  if (const std::int64_t loaded = isolation::LoadedFiles::found(); loaded != loaded_) {
+    loaded_ = loaded;
+    out_->append(dumped({{"case", kLoaded}, {"what", isolation::LoadedFiles::of_all()}}));
+  }
   out_->append(line);
   if (++finished_ == end_after_) raise(end_by_);
 }

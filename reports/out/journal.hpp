@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run has finished so far: `unfinished.jsonl` in its --out folder. A line is appended as soon as a case is
-// finished, so a run that is interrupted or killed loses only the cases under way, and --resume goes on with the
-// rest. A run that ends removes the file.
+// What a run has finished so far: `unfinished.jsonl` in its --out folder. A line is appended as soon as a
+// case is finished, so a run that is interrupted or killed loses only the cases under way, and --resume goes
+// on with the rest. A run that ends removes the file.
 #pragma once
 
 #include <atomic>
@@ -18,8 +18,8 @@
 
 namespace assay {
 
-/// Appends whole lines to a file. Throws EnvironmentError that names the file and the reason, at the line that
-/// could not be written.
+/// Appends whole lines to a file. Throws EnvironmentError that names the file and the reason, at the line
+/// that could not be written.
 class LineFile {
  public:
   explicit LineFile(std::filesystem::path path);
@@ -71,6 +71,7 @@ class Journal {
   std::unordered_map<std::string, std::vector<Place>> earlier_;  // last one first
   std::int64_t found_ = 0;
   std::atomic<std::int64_t> finished_{0};
+  std::int64_t loaded_ = 0;  // how many files the kernels had loaded when it was written last
   std::mutex mutex_;
   std::optional<LineFile> out_;
   int read_ = -1;
@@ -78,8 +79,8 @@ class Journal {
   int end_by_ = 0;
 };
 
-/// While it lives, an interrupted process (SIGINT, SIGTERM, SIGHUP) says how many cases are finished, where they
-/// are, and how to go on. Then it ends by that signal.
+/// While it lives, an interrupted process (SIGINT, SIGTERM, SIGHUP) says how many cases are finished, where
+/// they are, and how to go on. Then it ends by that signal.
 class InterruptNote {
  public:
   InterruptNote(const std::filesystem::path& where, const std::atomic<std::int64_t>& finished);

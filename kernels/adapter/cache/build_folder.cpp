@@ -2,6 +2,7 @@
 // Finds the build folder and writes into it what is to be compiled.
 #include "kernels/adapter/cache/build_folder.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -44,6 +45,17 @@ void write_text(const fs::path& path, std::string_view text) {
   fs::rename(part, path);
 }
 
+namespace {
+
+/// Of a folder whose name anybody can make first: true if nobody else can write in it.
+bool is_own(const fs::path& folder) {
+  struct stat s {};
+  return lstat(folder.c_str(), &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == geteuid() &&
+         (s.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+}  // namespace
+
 fs::path build_folder(const std::string& asked) {
   fs::path p = asked;
   if (p.empty()) {
@@ -57,6 +69,12 @@ fs::path build_folder(const std::string& asked) {
       p = fs::temp_directory_path() / ("assay-" + std::to_string(getuid()));
   }
   std::error_code error;
+  // Without a home it lies where all users write.
+  const bool shared = asked.empty() && p.parent_path() == fs::temp_directory_path();
+  if (shared) mkdir(p.c_str(), 0700);
+  if (shared && !is_own(p))
+    throw InputError(p.string() +
+                     ": is another user's, or others write in it: --build-dir or HOME says where to build");
   fs::create_directories(p, error);
   if (error || access(p.c_str(), W_OK) != 0)
     throw InputError(p.string() + ": the build folder cannot be written");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cctype>
 #include <filesystem>
 #include <fstream>
@@ -111,6 +112,23 @@ LoadedFiles& LoadedFiles::of(const std::string& kernel) {
   return *one;
 }
 
+namespace {
+std::atomic<std::int64_t> found_files{0};
+}  // namespace
+
+std::int64_t LoadedFiles::found() { return found_files; }
+
+std::map<std::string, std::string> LoadedFiles::of_all() {
+  std::map<std::string, std::string> hashes;
+  const std::lock_guard<std::mutex> lock(registry().mutex);
+  for (const auto& [kernel, one] : registry().all) {
+    const std::lock_guard<std::mutex> files(one->mutex_);
+    for (const auto& [path, file] : one->files_)
+      if (file.role != "package" && !file.sha256.empty()) hashes[file.path] = file.sha256;
+  }
+  return hashes;
+}
+
 std::vector<LoadedFile> LoadedFiles::all() {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const pid_t worker : workers_) look_locked(worker);
@@ -174,9 +192,12 @@ void LoadedFiles::add(pid_t worker, const std::string& range, const std::string&
   // In a sandbox a worker has folders of its own. What it writes there comes from files that are listed.
   if (!deleted && !fs::exists(name, none)) return;
   if (const PackagePath package = package_of(name); !package.name.empty()) {
-    if (packages_.insert(package.folder + "/" + package.name).second)
-      files_.emplace(package.folder + "/" + package.name, package_file(package));
-    return;
+    // Without a list of its files a package is so many files.
+    const std::string key = package.folder + "/" + package.name;
+    if (packages_.insert(key).second)
+      if (LoadedFile of = package_file(package); !of.sha256.empty() || is_system_path(name))
+        files_.emplace(key, std::move(of));
+    if (files_.contains(key)) return;
   }
   const std::string own = own_modules(worker);
   const fs::path program = fs::read_symlink("/proc/" + std::to_string(worker) + "/exe", none);
@@ -187,6 +208,7 @@ void LoadedFiles::add(pid_t worker, const std::string& range, const std::string&
   }
   const std::string role = executable ? "library" : name.ends_with(".py") ? "module" : "data";
   files_.emplace(path, LoadedFile{role, name, hash_of(worker, range, name)});
+  ++found_files;
 }
 
 }  // namespace assay::isolation

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -31,6 +32,12 @@ class LoadedFiles {
   static LoadedFiles& of(const std::string& kernel);
   /// What its workers have mapped until now. Looks at those that are alive.
   std::vector<LoadedFile> all();
+
+  /// Of all kernels of this process, without looking again: path and SHA-256 of what is no part of the
+  /// system.
+  static std::map<std::string, std::string> of_all();
+  /// How many files have been found until now.
+  static std::int64_t found();
 
   /// A worker that has not loaded the kernel. `imported`: it may have, because it was forked.
   void begin(pid_t worker, bool imported);

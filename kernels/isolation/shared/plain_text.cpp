@@ -56,6 +56,14 @@ std::size_t character(std::string_view text) {
   return code < kLeastOfSize[size] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) ? 0 : size;
 }
 
+/// Characters that show the text beside them in another order: U+200E, U+200F, U+202A to U+202E, U+2066 to
+/// U+2069.
+bool turns_text(std::string_view text) {
+  if (text[0] != '\xe2') return false;
+  return (text[1] == '\x80' && (within(text[2], 0x8e, 0x8f) || within(text[2], 0xaa, 0xae))) ||
+         (text[1] == '\x81' && within(text[2], 0xa6, 0xa9));
+}
+
 }  // namespace
 
 std::string plain_text(std::string_view text) {
@@ -72,6 +80,8 @@ std::string plain_text(std::string_view text) {
       out += "\xef\xbf\xbd", size = 1;
     } else if (size == 2 && text[0] == '\xc2' && within(text[1], 0x80, 0x9f)) {
       out += ' ';  // a control character of two bytes
+    } else if (size == 3 && turns_text(text)) {
+      out += ' ';
     } else {
       out += text.substr(0, size);
     }

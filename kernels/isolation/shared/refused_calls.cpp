@@ -123,7 +123,7 @@ void refuse_to_reach_processes(Filter& f, Uses uses, int landlock) {
   // A file can send signals to its owner.
   f.on(SYS_fcntl, [&] {
     f.load_argument(1);
-    for (const int command : {F_SETOWN, F_SETOWN_EX, F_SETSIG})
+    for (const int command : {F_SETOWN, F_SETOWN_EX, F_SETSIG, F_SETLEASE, F_NOTIFY})
       f.refuse_if(static_cast<std::uint32_t>(command));
     f.allow();
   });
@@ -233,6 +233,12 @@ std::vector<sock_filter> filter_for(Uses uses, std::optional<Alone> alone) {
   // can.
   if (alone || uses == Uses::gpu)
     refuse_to_reach_processes(f, uses, alone ? alone->landlock : kFirstWithScopes);
+  // A lease keeps others from opening the file, up to 45 s.
+  f.on(SYS_fcntl, [&] {
+    f.load_argument(1);
+    for (const int command : {F_SETLEASE, F_NOTIFY}) f.refuse_if(static_cast<std::uint32_t>(command));
+    f.allow();
+  });
   if (alone) refuse_to_change_files(f, *alone);
   refuse_sockets(f, uses, alone.has_value());
   f.allow();

@@ -7,6 +7,23 @@ import importlib.util
 import os
 import sys
 
+
+def compile_sources():
+    """The code of a module whose source lies outside of the installed packages is made of that source, which is what a
+    certificate hashes. A file in __pycache__ may hold other code. This file's names are gone when it is called."""
+    site, dist, own = "/site-packages/", "/dist-packages/", os.path.dirname(os.__file__) + "/"
+    cached = importlib.machinery.SourceFileLoader.get_code
+
+    def get_code(loader, name):
+        path = loader.get_filename(name)
+        if path.endswith(".py") and not (site in path or dist in path or path.startswith(own)):
+            return loader.source_to_code(loader.get_data(path), path)
+        return cached(loader, name)
+
+    importlib.machinery.SourceFileLoader.get_code = get_code
+
+
+compile_sources()
 STANDARD = getattr(sys, "stdlib_module_names", ())
 # A process that has imported them may fork.
 FORKABLE = ("numpy", "torch", "triton")

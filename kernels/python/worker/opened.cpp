@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/python/worker/opened.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -17,12 +19,12 @@
 namespace assay::python {
 namespace {
 
-constexpr std::size_t kMost = 4096;  // files
+constexpr std::size_t kMost = 30000;  // files; a process has at most 65530 mappings
 
 struct Opened {
   std::mutex mutex;
-  std::set<std::string> seen;
-  std::string own;  // the folder of the interpreter's own modules
+  std::set<std::string> names, seen;  // as they were opened, and the files' own paths
+  std::string own;                    // the folder of the interpreter's own modules
 };
 Opened& opened() {
   static Opened all;
@@ -40,37 +42,59 @@ std::string source_of(const std::string& path) {
   const std::size_t at = path.rfind(kCache);
   if (at == path.npos) return path;
   const std::size_t name = at + std::strlen(kCache);
+  if (path.size() < 4 || path.compare(path.size() - 4, 4, ".pyc") != 0) return path;
   const std::string source = path.substr(0, at + 1) + path.substr(name, path.find('.', name) - name) + ".py";
   return access(source.c_str(), R_OK) == 0 ? source : path;
+}
+
+/// True for a folder in which an installer keeps lists of the files of its packages.
+bool has_lists(const std::string& folder) {
+  static std::map<std::string, bool> known;
+  const auto [at, fresh] = known.try_emplace(folder, false);
+  if (!fresh) return at->second;
+  if (DIR* const all = opendir(folder.c_str())) {
+    while (const dirent* const one = readdir(all))
+      at->second |= std::strstr(one->d_name, ".dist-info") != nullptr;
+    closedir(all);
+  }
+  return at->second;
 }
 
 /// Of a package that is installed one file is enough: it stands for the package.
 std::string key_of(const std::string& path) {
   for (const char* const folder : {"/site-packages/", "/dist-packages/"})
-    if (const std::size_t at = path.find(folder); at != path.npos)
-      return path.substr(0, path.find('/', at + std::strlen(folder)));
+    if (const std::size_t at = path.find(folder); at != path.npos) {
+      const std::size_t end = at + std::strlen(folder);
+      const bool system = path.rfind("/usr/", 0) == 0;
+      return system || has_lists(path.substr(0, end)) ? path.substr(0, path.find('/', end)) : path;
+    }
   return path;
 }
 
+/// The file's own path, whatever name it was opened by.
+std::string path_of(int file) {
+  char path[4096];
+  const ssize_t n = readlink(("/proc/self/fd/" + std::to_string(file)).c_str(), path, sizeof path);
+  return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : std::string();
+}
+
 /// Maps one page of it, for as long as the process lives.
-void keep(std::string path) {
-  if (path.empty()) return;
-  if (path[0] != '/') {
-    char here[4096];
-    if (!getcwd(here, sizeof here)) return;
-    path = std::string(here) + "/" + path;
-  }
-  if (in_any(path, {"/proc/", "/sys/", "/dev/", "/etc/"})) return;
+void keep(const std::string& name) {
   Opened& all = opened();
   const std::lock_guard<std::mutex> lock(all.mutex);
-  const std::string key = key_of(path);
-  if (key == path && !all.own.empty() && path.rfind(all.own, 0) == 0) return;
-  if (all.seen.size() >= kMost || !all.seen.insert(key).second) return;
+  if (all.names.contains(name)) return;
+  const int file = open(source_of(name).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return;
+  if (all.names.size() < kMost) all.names.insert(name);
+  const std::string path = path_of(file);
   struct stat s {};
-  const int file = open(source_of(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file >= 0 && fstat(file, &s) == 0 && S_ISREG(s.st_mode) && s.st_size > 0)
+  const std::string key = key_of(path);
+  const bool own = key == path && !all.own.empty() && path.rfind(all.own, 0) == 0;
+  // What lies in /proc and /sys has no size.
+  if (!own && !in_any(path, {"/dev/", "/etc/"}) && fstat(file, &s) == 0 && S_ISREG(s.st_mode) &&
+      s.st_size > 0 && all.seen.size() < kMost && all.seen.insert(key).second)
     (void)mmap(nullptr, 1, PROT_READ, MAP_PRIVATE, file, 0);
-  if (file >= 0) close(file);
+  close(file);
 }
 
 /// The event "open" has the path, the mode and the flags. A path may also be a number: that file is open
