@@ -72,7 +72,7 @@ std::string key_of(const std::string& path) {
 }
 
 /// The file's own path, whatever name it was opened by.
-std::string path_of(int file) {
+std::string real_path_of(int file) {
   char path[4096];
   const ssize_t n = readlink(("/proc/self/fd/" + std::to_string(file)).c_str(), path, sizeof path);
   return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : std::string();
@@ -86,7 +86,7 @@ void keep(const std::string& name) {
   const int file = open(source_of(name).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return;
   if (all.names.size() < kMost) all.names.insert(name);
-  const std::string path = path_of(file);
+  const std::string path = real_path_of(file);
   struct stat s {};
   const std::string key = key_of(path);
   const bool own = key == path && !all.own.empty() && path.rfind(all.own, 0) == 0;
