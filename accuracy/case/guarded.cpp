@@ -118,11 +118,11 @@ GuardedLaunch::GuardedLaunch(const Variant& variant, Problem problem, const Tens
 namespace {
 
 /// What glibc's malloc keeps in front of a block: nothing, and its size with the bit of the block before.
-constexpr std::size_t kHeader = 16;
-std::array<std::byte, kHeader> header_of(const Image& image) {
+constexpr std::size_t kHeapHeader = 16;
+std::array<std::byte, kHeapHeader> heap_header(const Image& image) {
   const std::uint64_t words[2] = {0, ((image.payload_bytes() + 8 + 15) & ~std::uint64_t{15}) | 1};
-  std::array<std::byte, kHeader> bytes;
-  std::memcpy(bytes.data(), words, kHeader);
+  std::array<std::byte, kHeapHeader> bytes;
+  std::memcpy(bytes.data(), words, kHeapHeader);
   return bytes;
 }
 
@@ -130,13 +130,14 @@ std::array<std::byte, kHeader> header_of(const Image& image) {
 
 bool GuardedLaunch::has_header(const Image& image) const {
   const bool of_row = &image == &images_.logits || &image == &images_.probs || &image == &images_.indices;
-  return of_row && !holds_marks() && image.payload() - image.data() >= static_cast<std::ptrdiff_t>(kHeader);
+  return of_row && !holds_marks() &&
+         image.payload() - image.data() >= static_cast<std::ptrdiff_t>(kHeapHeader);
 }
 
 void GuardedLaunch::make_headers() {
   for (Image* const image : {&images_.logits, &images_.probs, &images_.indices})
     if (!image->empty() && has_header(*image))
-      std::memcpy(image->payload() - kHeader, header_of(*image).data(), kHeader);
+      std::memcpy(image->payload() - kHeapHeader, heap_header(*image).data(), kHeapHeader);
 }
 
 void GuardedLaunch::make_stale() {
@@ -268,8 +269,8 @@ void GuardedLaunch::judge_guard(Tally& tally, const Image& image, std::size_t el
   const std::byte* end = image.payload();
   bool before = true;
   if (has_header(image)) {
-    end -= kHeader;
-    before = std::memcmp(end, header_of(image).data(), kHeader) == 0;
+    end -= kHeapHeader;
+    before = std::memcmp(end, heap_header(image).data(), kHeapHeader) == 0;
   }
   before = before && intact(image.data(), end);
   const bool after = intact(image.payload() + image.payload_bytes(), image.data() + image.size());
