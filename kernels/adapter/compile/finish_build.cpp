@@ -149,8 +149,10 @@ CompiledFile described(const BuildOrder& o, SealedBuild built, bool cached) {
 
 std::int64_t moment_of(const std::map<fs::path, std::string>& texts) {
   constexpr std::int64_t kBegin = 1735689600, kSeconds = 3652LL * 86400;  // 2025-01-01
+  std::multiset<std::string> hashes;  // in this order: paths differ from machine to machine
+  for (const auto& [path, text] : texts) hashes.insert(sha256_of(text));
   Sha256 all;
-  for (const auto& [path, text] : texts) all.add(sha256_of(text));
+  for (const std::string& one : hashes) all.add(one);
   return kBegin + static_cast<std::int64_t>(std::stoull(all.hex().substr(0, 15), nullptr, 16)) % kSeconds;
 }
 
