@@ -12,8 +12,8 @@
 namespace assay::cheats {
 namespace {
 
-constexpr std::array kVerbs = {"needs", "plugin", "file", "write", "pipe",  "edit",      "env",   "within",
-                               "run",   "status", "says", "lacks", "holds", "holds_not", "absent"};
+constexpr std::array kVerbs = {"needs", "plugin", "file",   "write", "pipe",  "edit",  "env",       "within",
+                               "stop",  "run",    "status", "says",  "lacks", "holds", "holds_not", "absent"};
 constexpr std::array kExpectations = {"status", "says", "lacks", "holds", "holds_not", "absent"};
 
 bool among(const auto& all, const std::string& word) {

@@ -53,6 +53,12 @@ std::vector<std::string> parts_of(const std::string& text) {
   return parts;
 }
 
+/// Runs the arguments, and asks them to end when the file that $0 names has two lines: the head of a journal
+/// and something that is finished.
+constexpr const char* kStopped = R"sh("$@" & run=$!
+while kill -0 $run 2>&- && [ "$( (wc -l < "$0") 2>&- || echo 0)" -lt 2 ]; do sleep 0.02; done
+kill $run 2>&-; wait $run)sh";
+
 class Run {
  public:
   Run(const Cheat& cheat, Guard guard, const Options& options)
@@ -90,6 +96,7 @@ class Run {
     if (s.verb == "pipe") return pipe(rest);
     if (s.verb == "env") return environment_.push_back(rest);
     if (s.verb == "within") return void(seconds_ = rest);
+    if (s.verb == "stop") return void(stop_at_ = folder_ / rest);
     if (s.verb == "run") return call(words_of(rest));
     if (s.verb == "status") return status(rest);
     if (s.verb == "says") return must(said_.find(rest) != said_.npos, "says no \"" + rest + "\"");
@@ -193,6 +200,10 @@ class Run {
     if (guard_ == Guard::landlock) words.push_back("PATH=" + path_without_bwrap());
     words.push_back(program_);
     words.insert(words.end(), arguments.begin(), arguments.end());
+    if (!stop_at_.empty()) {
+      words.insert(words.begin(), {"sh", "-c", kStopped, stop_at_.string()});
+      stop_at_.clear();
+    }
     command_ = "assay";
     for (const std::string& a : arguments) command_ += " " + a;
     const fs::path log = folder_ / "said.log";
@@ -235,6 +246,7 @@ class Run {
   const fs::path folder_;
   const std::string program_;
   std::vector<std::string> environment_;
+  fs::path stop_at_;
   std::string seconds_ = "300", said_, command_;
   int line_ = 0, status_ = -1;
 };
