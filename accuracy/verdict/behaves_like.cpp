@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <numeric>
 #include <set>
 
 #include "accuracy/case/job.hpp"
@@ -111,17 +112,25 @@ std::vector<const Step*> steps_for(const Variant& v, const Case& c, Op op) {
 /// outside: not judged, because all rows, or one of the rows to be explained (`wrong`), are outside the
 ///          class's domain.
 enum class Fit { none, passes, weak, outside };
+/// `rows` is the order in which the rows are judged. A row that a claim does not explain comes first for the
+/// next claim: most claims fail at the same row, and then no other row is judged. With `only_passes`, a claim
+/// whose bound turns out to mean nothing is not judged to its end either.
 Fit fit(Variant v, const Claim& claim, const Case& c, Op op, const WrittenRows& run,
-        const std::set<std::int64_t>& wrong) {
+        const std::set<std::int64_t>& wrong, std::vector<std::int64_t>& rows, bool only_passes = false) {
   v.claim = claim;
   Judgement j(v, c, op, nullptr);
-  j.judge_rows(run, true);
-  const bool judges = j.tally.unbounded() == 0 && j.statistics.resolution.over_limit() <= 1;
-  if (j.tally.failed() > 0 || j.tally.undecided() > 0) return Fit::none;
+  const auto fails = [&] { return j.tally.failed() > 0 || j.tally.undecided() > 0; };
+  const auto weak = [&] { return j.tally.unbounded() > 0 || j.statistics.resolution.over_limit() > 1; };
+  const std::int64_t last = j.judge_until(run, rows, [&] { return fails() || (only_passes && weak()); });
+  if (last >= 0) {
+    const auto at = std::find(rows.begin(), rows.end(), last);
+    std::rotate(rows.begin(), at, at + 1);
+    return fails() ? Fit::none : Fit::weak;
+  }
   if (std::any_of(wrong.begin(), wrong.end(),
                   [&](std::int64_t row) { return j.unjudged_rows.contains(row); }))
     return Fit::outside;
-  if (!judges) return Fit::weak;
+  if (weak()) return Fit::weak;
   return j.rows_judged > 0 ? Fit::passes : Fit::outside;
 }
 
@@ -208,7 +217,9 @@ Record probe_record(const Variant& variant, const Behaviour& b) {
 NearestClass nearest_class(const Variant& variant, const Case& c, Op op, const WrittenRows& run) {
   Judgement own(variant, c, op, nullptr);
   own.judge_rows(run, true);
-  if (fit(variant, variant.claim, c, op, run, {}) == Fit::passes)
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(run.problem().rows));
+  std::iota(rows.begin(), rows.end(), 0);
+  if (fit(variant, variant.claim, c, op, run, {}, rows) == Fit::passes)
     return {"its claim, except for what is not arithmetic", Nearest::its_own};
   const std::vector<const Step*> steps = steps_for(variant, c, op);
   // Every set of changes judges all rows again, so fewer changes are tried for long cases.
@@ -227,7 +238,7 @@ NearestClass nearest_class(const Variant& variant, const Case& c, Op op, const W
           words.push_back(steps[i]->words);
         }
       if (!possible(claim)) continue;
-      const Fit f = fit(variant, claim, c, op, run, own.wrong_rows);
+      const Fit f = fit(variant, claim, c, op, run, own.wrong_rows, rows, changes > 1 && !weak.empty());
       if (f == Fit::passes)
         return {fmt::format("would pass with {}", fmt::join(words, "; ")), Nearest::other_class};
       if (f == Fit::weak && weak.empty())

@@ -39,6 +39,15 @@ void Judgement::judge_rows(const WrittenRows& run, bool first) {
   }
 }
 
+std::int64_t Judgement::judge_until(const WrittenRows& run, std::span<const std::int64_t> order,
+                                    const std::function<bool()>& enough) {
+  for (const std::int64_t row : order) {
+    judge_one(run, row, true);
+    if (enough()) return row;
+  }
+  return -1;
+}
+
 std::int64_t Judgement::promised_columns(const WrittenRows& run, std::int64_t row) const {
   const std::int64_t all = run.problem().out_columns();
   return all > 0 && variant_.claim.causal == Causal::lower ? own_columns(variant_.claim, row, all) : all;

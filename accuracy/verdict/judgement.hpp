@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,11 @@ class Judgement {
 
   /// Judges all rows of one launch. Statistics come only from the first launch.
   void judge_rows(const WrittenRows& run, bool first);
+
+  /// Judges the first launch's rows in this order, until `enough()` holds after a row, and returns that row;
+  /// -1 if it never does.
+  std::int64_t judge_until(const WrittenRows& run, std::span<const std::int64_t> order,
+                           const std::function<bool()>& enough);
 
   /// No element may still hold the poison of its launch; arithmetic produces neither of the two patterns. At
   /// row length V = 0, an op other than top-k must leave its poison unchanged.
