@@ -3,29 +3,79 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "accuracy/record_fields.hpp"
+#include "reference/formats.hpp"
 
 namespace assay {
 namespace {
 
-/// Records from before these were fields said them in sentences.
+/// The number behind these words; empty if they are not there.
+std::optional<std::int64_t> number_behind(const std::string& text, std::string_view words) {
+  const std::size_t at = text.find(words);
+  if (at == text.npos) return {};
+  char* end = nullptr;
+  const char* const begin = text.c_str() + at + words.size();
+  const std::int64_t n = std::strtoll(begin, &end, 10);
+  return end == begin ? std::nullopt : std::optional(n);
+}
+
+/// "accumulator: sum f16, sharper than claimed; d = 2048; the claim is refuted 5 times of 12: why"
+ProbeResult probe_of(const std::string& sentence) {
+  const std::size_t colon = sentence.find(": "), fact = sentence.find("; "),
+                    refuted = sentence.find("; the claim is refuted ");
+  ProbeResult p;
+  if (colon == sentence.npos || fact == sentence.npos || fact < colon) return p;
+  p.probe = sentence.substr(0, colon);
+  p.trait = sentence.substr(colon + 2, fact - colon - 2);
+  if (const std::size_t sharper = p.trait.find(", sharper than claimed"); sharper != p.trait.npos)
+    p.trait.resize(sharper), p.sharper = true;
+  p.refuted = number_behind(sentence, "; the claim is refuted ").value_or(0);
+  if (refuted == sentence.npos || refuted > fact)
+    p.saw = sentence.substr(fact + 2, refuted == sentence.npos ? refuted : refuted - fact - 2);
+  if (p.probe == "accumulator" && p.trait.starts_with("sum "))
+    if (const auto type = parse_dtype(p.trait.substr(4))) p.sum = name(*type);
+  return p;
+}
+
+void read_old_words(CheckResult& c) {
+  if (c.failed == 0) return;
+  if (c.check == Check::written && !c.row && c.detail.starts_with("row "))
+    c.row = number_behind(c.detail, "row ");
+  if (c.check != Check::launch) return;
+  c.of_measurement |= c.detail.find("to measure the sum: ") != c.detail.npos;
+  if (c.detail.find(kStoppedBySignal) != c.detail.npos) c.cause = FaultKind::stopped;
+  constexpr const char *kAt = "a read at byte ", *kHave = " of the logits, which have ";
+  const auto at = number_behind(c.detail, kAt), have = number_behind(c.detail, kHave);
+  if (!c.access && at && have) c.access = {true, true, *at, *have};
+}
+
+}  // namespace
+
 void read_old_words(Record& r) {
   if (r.nearest == Nearest::not_looked_for && r.status == Status::fail && !r.behaves_like.empty())
     r.nearest = r.behaves_like.starts_with("would pass with ") ? Nearest::other_class
                 : r.behaves_like.starts_with("its claim")      ? Nearest::its_own
                                                                : Nearest::none;
-  if (r.status == Status::unsupported &&
-      r.reason.find(": the claimed arithmetic is too coarse") != std::string::npos)
-    r.why = Why::coarse;
+  if (r.why == Why::none && (r.status == Status::unsupported || r.status == Status::not_run)) {
+    const std::string word = r.reason.substr(0, r.reason.find(':'));
+    const auto at = std::find(kWhyNames.begin() + 1, kWhyNames.end(), word);
+    if (at != kWhyNames.end()) r.why = static_cast<Why>(at - kWhyNames.begin());
+    if (r.reason.find(": the claimed arithmetic is too coarse") != std::string::npos) r.why = Why::coarse;
+  }
   std::erase_if(r.evidence, [&](const std::string& e) {
     const bool passes = e == "alone, in a fresh process, it passes";
     if (!passes && e != "alone, in a fresh process, it fails as well") return false;
     r.alone = passes ? Alone::passes : Alone::fails;
     return true;
   });
+  if (r.returned == "the launch came back") r.unpromised = Unpromised::came_back;
+  if (r.family == "probe" && r.probes.empty())
+    for (const std::string& e : r.evidence) r.probes.push_back(probe_of(e));
+  for (CheckResult& c : r.checks) read_old_words(c);
 }
-
-}  // namespace
 
 const char* name(Check c) { return kCheckNames[static_cast<std::size_t>(c)]; }
 std::optional<Check> parse_check(std::string_view s) {
@@ -52,6 +102,9 @@ FaultKind cause_of(const Record& r) {
     if (c.failed > 0 && c.cause != FaultKind::none) return c.cause;
   return FaultKind::none;
 }
+
+const char* name(Why w) { return kWhyNames[static_cast<std::size_t>(w)]; }
+Obstacle obstacle(Why why, std::string_view words) { return {why, fmt::format("{}: {}", name(why), words)}; }
 
 const char* name(Status s) { return kStatusNames[static_cast<std::size_t>(s)]; }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "accuracy/figures.hpp"
+#include "kernels/candidate.hpp"
 #include "kernels/host/fault_kind.hpp"
 
 namespace assay {
@@ -63,18 +64,54 @@ struct CheckResult {
   std::int64_t failed = 0;     // comparisons that proved a violation
   std::int64_t undecided = 0;  // neither proved
   double utilisation = 0;      // largest error/bound seen; 0 where the check is exact
-  std::string detail;          // the first violation in words: "row 3, column 511: got 0, exact 1.7e-3"
-  FaultKind cause = FaultKind::none;  // of a launch that failed, what kind of fault it was
+  std::string detail = {};     // the first violation in words: "row 3, column 511: got 0, exact 1.7e-3"
+  FaultKind cause = FaultKind::none;        // of a launch that failed, what kind of fault it was
+  std::optional<BufferAccess> access = {};  // of a launch that died, where it was in a buffer
+  std::optional<std::int64_t> row = {};     // of Check::written, the row of the first violation
+  bool of_measurement =
+      false;  // the launch that failed measured the sum; the case's own launches did not fail
+
+  /// What the first violation was. Not how often the check was made.
+  void take_violation(const CheckResult& from, std::string words) {
+    detail = std::move(words);
+    cause = from.cause, access = from.access, row = from.row, of_measurement = from.of_measurement;
+  }
 };
 
 /// Where a record's kernel ran.
 enum class Where { in_process, sandbox, not_sandboxed, landlock };
 
-/// Why a case has no verdict, where a decision depends on it. Record::reason says it in words.
+/// Why a case was not judged. Record::reason says it in words, behind the same word and a colon.
 enum class Why {
   none,
-  coarse,  // the claimed arithmetic lets nearly any output pass
+  coarse,     // the claimed arithmetic lets nearly any output pass
+  domain,     // outside what the variant declares, or what its claim promises
+  op,         // the variant does not compute this operation
+  dtype,      // no bound is known for these types
+  k,          // more is to be selected than the variant can
+  in_place,   // the variant does not claim it
+  memory,     // there was too little memory
+  time,       // there was too little time
+  not_tried,  // many launches like it ended their process
+  probe,      // no probe says anything about this claim
+  executor,   // only another executor can do it
+  launcher,   // the kernel is launched in a way that can not do it
+  stream,     // the kernel takes no stream
+  sanitize,   // a tool of compute-sanitizer does not run here
+  initcheck,  // that tool can not see these buffers
+  races,      // the race checker does not run here
+  refused,    // the kernel refused the launch, where that is no fault
 };
+
+/// What keeps a case from being judged: its kind, and the whole sentence. Nothing does if `why` is none.
+struct Obstacle {
+  Why why = Why::none;
+  std::string sentence = {};
+  explicit operator bool() const { return why != Why::none; }
+};
+/// "domain: V = 0 is below min_V = 1".
+Obstacle obstacle(Why why, std::string_view words);
+const char* name(Why w);
 
 /// Whether a failing case fails as the only one of a fresh process, too.
 enum class Alone { not_tried, passes, fails };
@@ -87,6 +124,21 @@ enum class Nearest {
   none,             // none near its own
   beyond_measured,  // a serial sum's, but not that of the sum that was measured
 };
+
+/// What one probe saw of a kernel (accuracy/probes). Record::evidence says it in words.
+struct ProbeResult {
+  std::string probe;         // accumulator, sum_exp, division, ...
+  std::string trait = "";    // "sum f16", "exp accurate"; empty if nothing was seen
+  bool sharper = false;      // than the claim
+  std::int64_t refuted = 0;  // consequences of the claim that do not hold
+  std::string sum = "";      // the type in which the sum is kept, where it shows: f16, bf16, f32
+  std::string saw = "";      // input and output, in words
+
+  bool operator==(const ProbeResult&) const = default;
+};
+
+/// How a launch ended that the kernel does not promise to accept. It is no failure.
+enum class Unpromised { not_tried, came_back, fault };
 
 /// The element with the largest ulp error (or, where something failed, the first failing element).
 struct WorstElement {
@@ -119,7 +171,7 @@ struct Record : Figures {
   int k = 0;
   std::uint64_t seed = 0;
   Status status = Status::not_run;
-  Why why = Why::none;
+  Why why = Why::none;                // of a record that was not judged
   std::string reason;                 // always set unless status is pass
   FaultKind wants = FaultKind::none;  // memory or time, where a case was not judged for want of it
   /// The largest error/bound over element, coherence, row sum and normalizer. Empty where nothing was judged.
@@ -137,6 +189,7 @@ struct Record : Figures {
   /// The smallest and the largest maximum of the judged rows, where a row has one that is a number; +inf is
   /// one.
   std::optional<double> lowest_maximum, highest_maximum;
+  Unpromised unpromised = Unpromised::not_tried;
   std::string returned;  // what came back for special rows and rows outside the domain, in words
   // The class the key's probes say it behaves like; of a failed record, the nearest one it would pass.
   std::string behaves_like;
@@ -146,6 +199,7 @@ struct Record : Figures {
   /// the status of that; empty otherwise.
   std::string at_first = {};
   std::vector<std::string> evidence;  // what the probes saw (family probe), one sentence each
+  std::vector<ProbeResult> probes;    // the same as facts
   std::vector<CheckResult> checks;
   std::optional<WorstElement> worst;
   std::string reproduce;
@@ -171,5 +225,8 @@ nlohmann::json to_json(const Record& r);
 std::string record_line(const Record& r);
 /// Throws InputError naming the field that is missing or of the wrong type.
 Record record_from_json(const nlohmann::json& j);
+/// Records from before a fact was a field have it in a sentence only: sets those fields. The only place that
+/// reads sentences back.
+void read_old_words(Record& r);
 
 }  // namespace assay

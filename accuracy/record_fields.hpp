@@ -19,7 +19,10 @@ inline constexpr std::array kCheckNames = {
     "gather",   "kept",     "repeat",   "claim",     "late_write", "max_ulp",  "batch",
     "property", "race",     "memcheck", "racecheck", "initcheck",  "synccheck"};
 static_assert(kCheckNames.size() == kChecks);
-inline constexpr std::array kWhyNames = {"none", "coarse"};
+inline constexpr std::array kWhyNames = {"none",     "coarse", "domain",   "op",        "dtype", "k",
+                                         "in place", "memory", "time",     "not tried", "probe", "executor",
+                                         "launcher", "stream", "sanitize", "initcheck", "races", "refused"};
+inline constexpr std::array kUnpromisedNames = {"not_tried", "came_back", "fault"};
 inline constexpr std::array kAloneNames = {"not_tried", "passes", "fails"};
 inline constexpr std::array kWhereNames = {"in_process", "sandbox", "not_sandboxed", "landlock"};
 inline constexpr std::array kNearestNames = {"not_looked_for", "its_own", "other_class", "none",
@@ -55,6 +58,24 @@ class ByName {
   Checks& v_;
 };
 
+template <IsA<BufferAccess> R, class Visit>
+void each_field(R& r, Visit& visit) {
+  visit("read", r.read);
+  visit("logits", r.logits);
+  visit("byte", r.byte);
+  visit("size", r.size);
+}
+
+template <IsA<ProbeResult> R, class Visit>
+void each_field(R& r, Visit& visit) {
+  visit("probe", r.probe);
+  visit.if_set("trait", r.trait);
+  visit.if_set("sharper", r.sharper);
+  visit.if_set("refuted", r.refuted);
+  visit.if_set("sum", r.sum);
+  visit.if_set("saw", r.saw);
+}
+
 template <IsA<CheckResult> R, class Visit>
 void each_field(R& r, Visit& visit) {
   visit("judged", r.judged);
@@ -63,6 +84,9 @@ void each_field(R& r, Visit& visit) {
   visit.if_set("undecided", r.undecided);
   visit.if_set("detail", r.detail);
   visit.if_set("cause", Word(r.cause, kFaultKindNames));
+  visit.if_set("access", r.access);
+  visit.if_set("row", r.row);
+  visit.if_set("of_measurement", r.of_measurement);
 }
 
 template <IsA<WorstElement> R, class Visit>
@@ -107,12 +131,14 @@ void each_field(R& r, Visit& visit) {
   visit.if_set("escalated", r.escalated);
   // For the words about failing cases of assay check, whose records have a group.
   if (!r.group.empty()) visit.if_set("maxima", FieldPair(r.lowest_maximum, r.highest_maximum));
+  visit.if_set("unpromised", Word(r.unpromised, kUnpromisedNames));
   visit("returned", r.returned);
   visit.newer("behaves_like", r.behaves_like);
   visit.if_set("nearest", Word(r.nearest, kNearestNames));
   visit.if_set("alone", Word(r.alone, kAloneNames));
   visit.if_set("at_first", r.at_first);
   visit.if_set("evidence", r.evidence);
+  visit.if_set("probes", r.probes);
   visit("checks", ByName(r.checks));
   visit("worst", r.worst);
   visit("reproduce", r.reproduce);

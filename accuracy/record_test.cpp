@@ -102,9 +102,15 @@ struct Fill {
     const nlohmann::json both = {number_to_json(x), 1.5};
     v.read(both);
   }
-  void put(std::optional<WorstElement>& v) {
+  void put(std::optional<std::int64_t>& v) { put(v.emplace()); }
+  template <class Struct>
+  void put(std::optional<Struct>& v) {
     Fill inner{x, n};
     each_field(v.emplace(), inner);
+  }
+  void put(std::vector<ProbeResult>& v) {
+    Fill inner{x, n};
+    each_field(v.emplace_back(), inner);
   }
   void put(ByName<std::vector<CheckResult>>& v) {
     Fill inner{x, n};
@@ -141,6 +147,13 @@ struct Words {
     s += fmt::format("{} {} {:a} {:a} {:a} {:a} {:a} {:a} {:a}", v.row, v.column, v.logit, v.distance, v.got,
                      v.exact_lo, v.exact_hi, v.ulp_error, v.bound_ratio);
   }
+  static void say(std::string& s, const BufferAccess& v) {
+    s += fmt::format("{} {} {} {}", v.read, v.logits, v.byte, v.size);
+  }
+  static void say(std::string& s, const std::vector<ProbeResult>& v) {
+    for (const ProbeResult& p : v)
+      s += fmt::format("{} {} {} {} {} {},", p.probe, p.trait, p.sharper, p.refuted, p.sum, p.saw);
+  }
   template <class E, class Names>
   static void say(std::string& s, const Word<E, Names>& v) {
     nlohmann::json word;
@@ -155,9 +168,12 @@ struct Words {
   static std::string of(const Record& r) {
     Words w;
     each_field(r, w);
-    for (const CheckResult& c : r.checks)
-      w.all += fmt::format(" {} {} {} {} {:a} {} {}", name(c.check), c.judged, c.failed, c.undecided,
-                           c.utilisation, c.detail, name(c.cause));
+    for (const CheckResult& c : r.checks) {
+      w.all += fmt::format(" {} {} {} {} {:a} {} {} {} ", name(c.check), c.judged, c.failed, c.undecided,
+                           c.utilisation, c.detail, name(c.cause), c.of_measurement);
+      say(w.all, c.access);
+      say(w.all += " ", c.row);
+    }
     say(w.all += " maxima ", r.lowest_maximum);
     say(w.all += " ", r.highest_maximum);
     return w.all;
@@ -202,12 +218,61 @@ TEST(Record, WhatIsEmptyStaysEmpty) {
   for (const char* field :
        {"max_ulp", "p99_ulp", "mean_ulp", "correctly_rounded", "max_bound_ratio", "worst"})
     EXPECT_TRUE(j.at(field).is_null()) << field;
-  for (const char* field : {"group", "setup", "maxima", "resolution", "resolution_sum", "open", "escalated",
-                            "nearest", "alone", "at_first", "wants", "evidence"})
+  for (const char* field :
+       {"group", "setup", "maxima", "resolution", "resolution_sum", "open", "escalated", "nearest", "alone",
+        "at_first", "wants", "evidence", "probes", "why", "unpromised"})
     EXPECT_FALSE(j.contains(field)) << field;
   nlohmann::json old = j;
   for (const char* newer : {"behaves_like", "p99_ulp"}) old.erase(newer);
   EXPECT_EQ(Words::of(record_from_json(old)), Words::of(empty));
+}
+
+/// A record as a program wrote it that had the facts in sentences only.
+Record of_old_words(const Record& r, const CheckResult& check) {
+  Record old = r;
+  old.checks = {check};
+  return record_from_json(nlohmann::json::parse(to_json(old).dump()));
+}
+
+TEST(Record, FactsOfOlderFilesAreReadFromTheirSentences) {
+  Record r;
+  r.status = Status::unsupported;
+  const auto why = [&](const char* reason) {
+    r.reason = reason;
+    return of_old_words(r, {}).why;
+  };
+  EXPECT_EQ(why("domain: V = 0 is below min_V = 1"), Why::domain);
+  EXPECT_EQ(why("coarse: the claimed arithmetic is too coarse to be judged here: no bound"), Why::coarse);
+  EXPECT_EQ(why("bound too weak: the claimed arithmetic is too coarse to be judged here"), Why::coarse);
+  EXPECT_EQ(why("in place: the variant does not claim it"), Why::in_place);
+  EXPECT_EQ(why("not tried: V = 33: 20 launches like it ended the process"), Why::not_tried);
+  EXPECT_EQ(why("something else"), Why::none);
+  r.status = Status::fail;
+  EXPECT_EQ(why("domain: V"), Why::none) << "it was judged";
+  const auto check = [&](Check c, const char* detail) {
+    return of_old_words(r, {c, 1, 1, 0, 0, detail}).checks.at(0);
+  };
+  EXPECT_EQ(check(Check::written, "row 1024: element 0 was never written").row, 1024);
+  EXPECT_EQ(check(Check::element, "row 1024: element 0").row, std::nullopt);
+  const auto access =
+      check(Check::launch, "segmentation fault: a read at byte 36 of the logits, which have 12").access;
+  ASSERT_TRUE(access);
+  EXPECT_EQ(*access, (BufferAccess{true, true, 36, 12}));
+  EXPECT_FALSE(
+      check(Check::launch, "segmentation fault: a write at byte 36 of the values, which have 12").access);
+  EXPECT_TRUE(check(Check::launch, "3 rows of 33 columns, to measure the sum: no plan").of_measurement);
+  EXPECT_EQ(check(Check::launch, "nothing came back within 2 s, its process was stopped by a signal").cause,
+            FaultKind::stopped);
+  r.family = "probe";
+  r.evidence = {
+      "accumulator: sum f16, sharper than claimed; d = 2048 for 2049 equal logits; the claim is refuted 5 "
+      "times of 12: why; and more",
+      "shift: shift none; saw it"};
+  const Record probe = of_old_words(r, {});
+  ASSERT_EQ(probe.probes.size(), 2u);
+  EXPECT_EQ(probe.probes[0],
+            (ProbeResult{"accumulator", "sum f16", true, 5, "f16", "d = 2048 for 2049 equal logits"}));
+  EXPECT_EQ(probe.probes[1], (ProbeResult{"shift", "shift none", false, 0, "", "saw it"}));
 }
 
 TEST(Record, FiguresAreMeasuredAndWrittenUnderTheirNames) {

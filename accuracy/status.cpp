@@ -14,9 +14,10 @@ std::string failed_checks(const Record& r) {
 }  // namespace
 
 void decide(Record& r, const Grounds& g) {
-  const auto is = [&r](Status status, const std::string& reason) {
+  const auto is = [&r](Status status, const std::string& reason, Why why = Why::none) {
     r.status = status;
     r.reason = reason;
+    r.why = why;
   };
   if (g.ended == Ended::crashed || g.ended == Ended::hung)
     is(g.ended == Ended::crashed ? Status::crashed : Status::hung, g.fault);
@@ -25,16 +26,18 @@ void decide(Record& r, const Grounds& g) {
   else if (g.ended == Ended::lost && g.kind == FaultKind::died)
     is(Status::inconclusive, g.fault);
   else if (g.ended == Ended::lost) {
-    is(g.kind == FaultKind::memory ? Status::unsupported : Status::not_run, g.fault);
+    const bool memory = g.kind == FaultKind::memory;
+    is(memory ? Status::unsupported : Status::not_run, g.fault, memory ? Why::memory : Why::time);
     r.wants = g.kind;
   } else if (!g.undecided.empty())
     is(Status::inconclusive, g.undecided);
-  else if (!g.nothing_judged.empty())
-    is(Status::unsupported, g.nothing_judged);
-  else if (!g.too_weak.empty()) {
-    is(g.weak_is_outside ? Status::unsupported : Status::inconclusive, g.too_weak);
-    if (g.weak_is_outside) r.why = Why::coarse;
-  } else
+  else if (g.nothing_judged)
+    is(Status::unsupported, g.nothing_judged.sentence, g.nothing_judged.why);
+  else if (!g.too_weak.empty() && g.weak_is_outside)
+    is(Status::unsupported, g.too_weak, Why::coarse);
+  else if (!g.too_weak.empty())
+    is(Status::inconclusive, g.too_weak);
+  else
     is(Status::pass, g.note);
 }
 

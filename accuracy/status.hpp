@@ -15,14 +15,14 @@ struct Grounds {
   Ended ended = Ended::normally;  // how a launch ended; crashed, hung and lost have an effect
   std::string fault = {};         // what that launch reported
   FaultKind kind = FaultKind::none;
-  std::string undecided = {};       // what neither passed nor failed
-  std::string nothing_judged = {};  // why no row could be judged
-  std::string too_weak = {};        // why a pass would mean nothing
-  bool weak_is_outside = false;     // such a case is outside what is claimed
-  std::string note = {};            // added to a pass
+  std::string undecided = {};    // what neither passed nor failed
+  Obstacle nothing_judged = {};  // why no row could be judged
+  std::string too_weak = {};     // why a pass would mean nothing
+  bool weak_is_outside = false;  // such a case is outside what is claimed
+  std::string note = {};         // added to a pass
 };
 
-/// Sets status and reason by the first of these rules that applies:
+/// Sets status, why and reason by the first of these rules that applies:
 /// - `crashed` or `hung`;
 /// - `fail`, if checks failed: names them in the record's order;
 /// - `inconclusive`, if its process was ended again and again, by itself or by another one;

@@ -20,8 +20,14 @@ CheckResult counted(Check check, std::int64_t failed, std::int64_t undecided = 0
 TEST(Status, TheFirstGroundThatHoldsDecides) {
   Record r;
   r.checks = {counted(Check::element, 2), counted(Check::guard, 0), counted(Check::special, 1)};
-  Grounds g{Ended::crashed,   "signal 11", FaultKind::memory, "2 comparisons undecided", "domain: no row",
-            "bound too weak", false,       "beside"};
+  Grounds g{Ended::crashed,
+            "signal 11",
+            FaultKind::memory,
+            "2 comparisons undecided",
+            obstacle(Why::domain, "no row"),
+            "bound too weak",
+            false,
+            "beside"};
   const auto decided = [&] {
     decide(r, g);
     return std::pair(r.status, r.reason);
@@ -44,10 +50,13 @@ TEST(Status, TheFirstGroundThatHoldsDecides) {
   EXPECT_EQ(decided(), std::pair(Status::inconclusive, std::string("2 comparisons undecided")));
   g.undecided.clear();
   EXPECT_EQ(decided(), std::pair(Status::unsupported, std::string("domain: no row")));
-  g.nothing_judged.clear();
+  EXPECT_EQ(r.why, Why::domain);
+  g.nothing_judged = {};
   EXPECT_EQ(decided(), std::pair(Status::inconclusive, std::string("bound too weak")));
+  EXPECT_EQ(r.why, Why::none);
   g.weak_is_outside = true;
   EXPECT_EQ(decided(), std::pair(Status::unsupported, std::string("bound too weak")));
+  EXPECT_EQ(r.why, Why::coarse);
   g.too_weak.clear();
   EXPECT_EQ(decided(), std::pair(Status::pass, std::string("beside")));
   g.note.clear();

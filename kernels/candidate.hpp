@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "kernels/guard.hpp"
@@ -61,6 +62,16 @@ struct LaunchOptions {
   int slot = 0;  // 0 or 1: which of two sets of addresses the buffers use
 };
 
+/// Where in a buffer a launch that died touched memory, where that is known.
+struct BufferAccess {
+  bool read = false;      // it read there; otherwise it wrote, or that is not known
+  bool logits = false;    // in the logits; otherwise in another buffer
+  std::int64_t byte = 0;  // from the buffer's beginning
+  std::int64_t size = 0;  // bytes that the buffer has
+
+  bool operator==(const BufferAccess&) const = default;
+};
+
 /// How a launch ended. `fault` is one sentence from the executor, the CUDA runtime or the supervisor; `kind`
 /// is the kind of fault. `lost`: the launch shows nothing about the kernel, because memory
 /// (FaultKind::memory) or time (FaultKind::time) was lacking.
@@ -73,6 +84,7 @@ struct LaunchOutcome {
   /// Host executor: a hash of which kernels were launched and how (executor::dispatch()). Otherwise 0.
   std::uint64_t dispatch = 0;
   FaultKind kind = FaultKind::none;
+  std::optional<BufferAccess> access = {};  // of a launch that crashed
   bool ok() const { return fault.empty(); }
 };
 

@@ -71,10 +71,11 @@ Record Bench::blank(const ConformanceCase& c) const {
   return r;
 }
 
-Record Bench::unsupported(const ConformanceCase& c, const std::string& reason, FaultKind wants) const {
+Record Bench::unsupported(const ConformanceCase& c, const Obstacle& why, FaultKind wants) const {
   Record r = blank(c);
   r.status = Status::unsupported;
-  r.reason = reason;
+  r.why = why.why;
+  r.reason = why.sentence;
   r.wants = wants;
   return r;
 }
@@ -118,8 +119,7 @@ LaunchOutcome Bench::run(GuardedLaunch& launch) const {
 }
 
 void Bench::saw(const Problem& p, std::int64_t offset, bool died, std::chrono::nanoseconds took) const {
-  if (patience_->deaths && p.V > 0)
-    patience_->deaths->saw(p.V, alignment_of_rows(p, offset), died, took);
+  if (patience_->deaths && p.V > 0) patience_->deaths->saw(p.V, alignment_of_rows(p, offset), died, took);
 }
 
 void Bench::count(const LaunchOutcome& outcome, std::chrono::nanoseconds took) const {
@@ -134,7 +134,8 @@ void Bench::count(const LaunchOutcome& outcome, std::chrono::nanoseconds took) c
   if (!options_.tell) return;
   const int n = options_.hangs->count();
   if (n < Hangs::kShown)
-    options_.tell(fmt::format("{}: a launch hung after {:.0f} s", variant_.key(), std::chrono::duration<double>(took).count()));
+    options_.tell(fmt::format("{}: a launch hung after {:.0f} s", variant_.key(),
+                              std::chrono::duration<double>(took).count()));
   else if (n == Hangs::kShown)
     options_.tell(fmt::format("{}: {} launches hung: hanging ones may take {} s more, then the rest is left",
                               variant_.key(), n, Hangs::kMostNs / 1'000'000'000));
@@ -144,11 +145,14 @@ Layout Bench::fit(const ConformanceCase& c, const Layout& layout) const {
   return fitted(layout, variant_of(c), problem(c));
 }
 
-std::string Bench::outside(const ConformanceCase& c, const Layout& layout) const {
+Obstacle in_this_process() { return obstacle(Why::launcher, "the kernel runs in this process"); }
+
+Obstacle Bench::outside(const ConformanceCase& c, const Layout& layout) const {
   const Variant& v = variant_of(c);
-  if (!v.does(c.op)) return fmt::format("op: the variant does not compute {}", name(c.op));
-  if (const std::string why = unjudged_dtype(v); !why.empty()) return why;
-  if (selects(c.op) && c.k > v.max_k) return fmt::format("k: {} exceeds the variant's {}", c.k, v.max_k);
+  if (!v.does(c.op)) return obstacle(Why::op, fmt::format("the variant does not compute {}", name(c.op)));
+  if (const std::string why = unjudged_dtype(v); !why.empty()) return obstacle(Why::dtype, why);
+  if (selects(c.op) && c.k > v.max_k)
+    return obstacle(Why::k, fmt::format("{} exceeds the variant's {}", c.k, v.max_k));
   const Layout fits = fit(c, layout);
   const bool asked =
       layout.in_gap != 0 || layout.out_gap != 0 || layout.offset != 0 || layout.out_offset != 0;
@@ -160,22 +164,24 @@ std::string Bench::outside(const ConformanceCase& c, const Layout& layout) const
   p.out_pitch = p.out_columns() + l.out_gap;
   for (const std::int64_t bytes : {l.offset * static_cast<std::int64_t>(size_of(p.in)),
                                    (l.offset + l.out_offset) * static_cast<std::int64_t>(size_of(p.out))})
-    if (const std::string why = beyond_limits(v, p, bytes); !why.empty()) return "domain: " + why;
-  if (layout.launch.in_place && !v.claim.in_place) return "in place: the variant does not claim it";
+    if (const std::string why = beyond_limits(v, p, bytes); !why.empty()) return obstacle(Why::domain, why);
+  if (layout.launch.in_place && !v.claim.in_place)
+    return obstacle(Why::in_place, "the variant does not claim it");
   if (v.launcher) {
-    if (const std::string why = v.launcher->cannot(layout.launch); !why.empty()) return "launcher: " + why;
+    if (const std::string why = v.launcher->cannot(layout.launch); !why.empty())
+      return obstacle(Why::launcher, why);
     if (patience_ && patience_->deaths && c.V > 0)
       return patience_->deaths->leaves_out(
           c.V, alignment_of_rows(p, l.offset),
           std::hash<std::string>()(c.family + c.setup) + static_cast<std::uint64_t>(c.V + c.rows));
   } else if (layout.launch.page_end || layout.launch.delayed_producer || layout.launch.slot != 0) {
-    return "launcher: the kernel runs in this process";
+    return in_this_process();
   }
   return {};
 }
 
 Record Bench::unpromised(const ConformanceCase& c, const Case& inputs, const Layout& layout,
-                         const std::string& why) const {
+                         const Obstacle& why) const {
   Record r = unsupported(c, why);
   r.rows_outside = c.rows;
   Launcher* const launcher = variant_of(c).launcher.get();
@@ -190,6 +196,7 @@ Record Bench::unpromised(const ConformanceCase& c, const Case& inputs, const Lay
   launcher->be_patient(1);
   launcher->disturbance();
   died_unpromised_ = outcome.ended == Ended::crashed || outcome.ended == Ended::hung;
+  r.unpromised = outcome.ok() ? Unpromised::came_back : Unpromised::fault;
   r.returned = outcome.ok() ? "the launch came back" : outcome.fault;
   // What it did to its process must not affect later cases. A launcher that refused did nothing.
   if (outcome.ok() || !says_no(outcome.kind)) launcher->restart();
@@ -198,7 +205,7 @@ Record Bench::unpromised(const ConformanceCase& c, const Case& inputs, const Lay
 
 Record Bench::judge(const ConformanceCase& c, const Case& inputs, const Layout& layout,
                     const OperandValues* values) const {
-  if (const std::string why = outside(c, layout); !why.empty()) {
+  if (const Obstacle why = outside(c, layout)) {
     const Limits& l = variant_of(c).limits;
     const bool empty = (c.V == 0 && l.min_V > 0) || (c.rows == 0 && l.min_rows > 0);
     return empty ? unpromised(c, inputs, layout, why) : unsupported(c, why);
@@ -217,7 +224,7 @@ LaunchOutcome Bench::few_rows_first(const ConformanceCase& c, std::int64_t many)
                      step = std::max<std::int64_t>(1, v.limits.rows_multiple);
   ConformanceCase few = c;
   few.rows = v.claim.causal == Causal::no ? (least + step - 1) / step * step : c.V;
-  if (few.rows >= c.rows || !outside(few, {}).empty()) return {};
+  if (few.rows >= c.rows || outside(few, {})) return {};
   const Case rows = inputs(few);
   GuardedLaunch launch = prepare(few, rows, {});
   --launches_;  // it is made only where none has come back yet
@@ -238,7 +245,8 @@ Record Bench::judge(const ConformanceCase& c, const Case& inputs, const GuardedL
       return;
     }
     if (!j.tally.require(Check::launch, outcome.ok()) && j.tally.first(Check::launch))
-      j.tally.at(Check::launch).detail = outcome.fault, j.tally.at(Check::launch).cause = outcome.kind;
+      j.tally.at(Check::launch)
+          .take_violation({.cause = outcome.kind, .access = outcome.access}, outcome.fault);
     if (outcome.ended == Ended::crashed || outcome.ended == Ended::hung) {
       j.ended = outcome.ended;
       j.fault = outcome.fault;
@@ -268,7 +276,7 @@ CheckResult& check_of(Record& r, Check check) {
 void fold(Record& all, const Record& one, const std::string& where) {
   for (const CheckResult& c : one.checks) {
     CheckResult& sum = check_of(all, c.check);
-    if (sum.failed == 0 && c.failed > 0) sum.detail = where + ": " + c.detail, sum.cause = c.cause;
+    if (sum.failed == 0 && c.failed > 0) sum.take_violation(c, where + ": " + c.detail);
     sum.judged += c.judged;
     sum.failed += c.failed;
     sum.undecided += c.undecided;
@@ -294,7 +302,10 @@ void fold(Record& all, const Record& one, const std::string& where) {
     all.status = one.status;
     all.reason = where + ": " + one.reason;
   }
-  if (one.status == Status::unsupported && all.returned.empty()) all.returned = one.reason;
+  if (one.status == Status::unsupported && all.why == Why::none) {
+    all.why = one.why;
+    if (all.returned.empty()) all.returned = one.reason;
+  }
 }
 
 void require(Record& r, Check check, bool holds, const std::string& detail, FaultKind cause) {
@@ -312,7 +323,8 @@ void settle(Record& r) {
   }
   if (r.status == Status::inconclusive) g.undecided = r.reason;
   if (r.rows_judged == 0 && r.rows > 0)
-    g.nothing_judged = r.returned.empty() ? "domain: no row could be judged" : std::string(r.returned);
+    g.nothing_judged =
+        r.why == Why::none ? obstacle(Why::domain, "no row could be judged") : Obstacle{r.why, r.returned};
   decide(r, g);
 }
 

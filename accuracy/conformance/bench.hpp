@@ -56,8 +56,7 @@ class Bench {
 
   /// A record with status not_run and a complete reproduce line.
   Record blank(const ConformanceCase& c) const;
-  Record unsupported(const ConformanceCase& c, const std::string& reason,
-                     FaultKind wants = FaultKind::none) const;
+  Record unsupported(const ConformanceCase& c, const Obstacle& why, FaultKind wants = FaultKind::none) const;
 
   /// Inputs of the case, or a different number of such rows. They come from a family of reference/, a family
   /// of inputs.hpp, or the file that the options name.
@@ -93,14 +92,14 @@ class Bench {
   /// so many rows are not waited for longer.
   LaunchOutcome few_rows_first(const ConformanceCase& c, std::int64_t many = 1 << 14) const;
 
-  /// Empty, or why the case is outside what the variant declares or the launcher can do.
-  std::string outside(const ConformanceCase& c, const Layout& layout) const;
+  /// What of the case is outside what the variant declares or the launcher can do.
+  Obstacle outside(const ConformanceCase& c, const Layout& layout) const;
 
  private:
   /// Launches an empty row, or no rows, with a kernel that does not promise to accept them. The record is
   /// `unsupported`, and says what was returned.
   Record unpromised(const ConformanceCase& c, const Case& inputs, const Layout& layout,
-                    const std::string& why) const;
+                    const Obstacle& why) const;
 
   /// The layout as it fits, with what outputs hold before the next launch of this case. Where the layout says
   /// what they hold, they hold that.
@@ -114,6 +113,9 @@ class Bench {
   mutable bool died_unpromised_ = false;
   mutable std::uint64_t launches_ = 0;  // of this case
 };
+
+/// A launch that only a worker process can make.
+Obstacle in_this_process();
 
 /// Adds the checks and extremes of `one` to `all`, the record of a case with several launches. The detail of
 /// a first failure begins with `where`.

@@ -33,10 +33,11 @@ bool Deaths::like_the_dead(std::int64_t V, std::int64_t alignment) const {
   return V % divisor_ != 0;
 }
 
-std::string Deaths::leaves_out(std::int64_t V, std::int64_t alignment, std::uint64_t which) const {
+Obstacle Deaths::leaves_out(std::int64_t V, std::int64_t alignment, std::uint64_t which) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (deaths_ < kMost || time_ < kTime || which % one_in(deaths_) == 0 || !like_the_dead(V, alignment)) return {};
-  return fmt::format("not tried: V = {}: {} launches like it ended the process", V, deaths_);
+  if (deaths_ < kMost || time_ < kTime || which % one_in(deaths_) == 0 || !like_the_dead(V, alignment))
+    return {};
+  return obstacle(Why::not_tried, fmt::format("V = {}: {} launches like it ended the process", V, deaths_));
 }
 
 }  // namespace assay::conformance

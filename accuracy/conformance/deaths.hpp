@@ -10,6 +10,8 @@
 #include <set>
 #include <string>
 
+#include "accuracy/record.hpp"
+
 namespace assay::conformance {
 
 /// What one run has seen, over all threads. Example: a kernel has `assert(V % 4 == 0)`. After 16 deaths V =
@@ -29,8 +31,8 @@ class Deaths {
   /// Notes how a launch of rows of row length V ended, and how long it took. All rows start at multiples of
   /// `alignment` bytes, a power of two.
   void saw(std::int64_t V, std::int64_t alignment, bool died, std::chrono::nanoseconds took);
-  /// Empty, or why such rows are not launched. `which` tells apart the cases of one length.
-  std::string leaves_out(std::int64_t V, std::int64_t alignment, std::uint64_t which) const;
+  /// Why such rows are not launched, if they are not. `which` tells apart the cases of one length.
+  Obstacle leaves_out(std::int64_t V, std::int64_t alignment, std::uint64_t which) const;
 
  private:
   bool like_the_dead(std::int64_t V, std::int64_t alignment) const;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,8 @@ struct Observation {
   std::string probe;       // accumulator, sum_exp, numerator_exp, division, numerators, shift, height, ...
   std::string trait = {};  // what the kernel behaves like: "exp accurate"; empty if nothing was seen
   std::string saw = {};    // the evidence: input, output, error
-  std::string fault = {};  // how its launch failed
+  std::optional<Dtype> sum = {};  // the type in which the sum is kept, where it shows
+  std::string fault = {};         // how its launch failed
   Ended ended = Ended::normally;
   FaultKind fault_kind = FaultKind::none;
   std::string skipped = {};  // why nothing was judged: "a 16-bit output hides the numerators"

@@ -81,7 +81,8 @@ Observation accumulator(const Variant& v, const Terms& terms) {
           // The first odd number above 2^p is the first that a format of p bits does not hold.
           if (const std::string narrow = narrower_than_claimed(n, p);
               !narrow.empty() && every_term_counts(v, n).value_or(false))
-            o.trait = "sum " + narrow, first_off = fmt::format("1 / {} for {} equal logits", n - 1, n);
+            o.trait = "sum " + narrow, o.sum = parse_dtype(narrow),
+            first_off = fmt::format("1 / {} for {} equal logits", n - 1, n);
         }
         o.refute(
             fmt::format("{} equal logits: every partial sum is an integer up to 2^{}, so an output is 1 / {} "
@@ -122,6 +123,7 @@ Observation accumulator(const Variant& v, const Terms& terms) {
   for (int f = 0; f < 3 && o.trait.empty(); ++f)
     if (consistent[f]) {
       o.trait = fmt::format("sum {}", name(kFormats[f]));
+      o.sum = kFormats[f];
       o.sharper = kFormats[f] == Dtype::f32 && terms.narrow;
     }
   if (o.trait.empty()) o.trait = "sum of no known format";
@@ -272,9 +274,10 @@ Observation order(const Variant& v) {
     o.skipped = "rescales put off hardly happen on a slow ramp";
   else if (up > 8 && up > 2 * down)
     o.trait = "online";
-  else if (std::max(up, down) < 12)  // a serial sum hides the difference
+  else if (std::max(up, down) < 12) {  // a serial sum hides the difference
     o.trait = "safe";
-  o.sharper = o.trait == "safe" && v.claim.algorithm == Algorithm::online;
+    o.sharper = v.claim.algorithm == Algorithm::online;
+  }
   o.saw = fmt::format("ln d of ramps of {} logits is off by up to {:.3g} u upwards, {:.3g} u downwards", V,
                       up, down);
   return o;

@@ -154,7 +154,7 @@ Behaviour behaviour_of(const Variant& variant) {
     if (o.refuted)
       text += fmt::format("; the claim is refuted {} times of {}: {}", o.refuted, o.judged, o.proof);
     b.evidence.push_back(std::move(text));
-    if (o.sharper) b.sharper.push_back(o.trait);
+    b.probes.push_back({o.probe, o.trait, o.sharper, o.refuted, o.sum ? name(*o.sum) : "", o.saw});
     if (!o.fault.empty() && b.fault.empty())
       b.fault = o.fault, b.ended = o.ended, b.fault_kind = o.fault_kind;
     b.claim.judged += o.judged;
@@ -201,6 +201,7 @@ Record probe_record(const Variant& variant, const Behaviour& b) {
   Record r = blank_probe(variant);
   r.behaves_like = b.like;
   r.evidence = b.evidence;
+  r.probes = b.probes;
   if (!b.fault.empty() && b.ended != Ended::lost)
     r.checks.push_back({Check::launch, 1, 1, 0, 0, b.fault, b.fault_kind});
   if (b.claim.judged) r.checks.push_back(b.claim);
@@ -209,7 +210,7 @@ Record probe_record(const Variant& variant, const Behaviour& b) {
   g.ended = b.ended;
   g.fault = b.fault;
   g.kind = b.fault_kind;
-  if (b.claim.judged == 0) g.nothing_judged = "probe: nothing of this claim can be probed";
+  if (b.claim.judged == 0) g.nothing_judged = obstacle(Why::probe, "nothing of this claim can be probed");
   decide(r, g);
   return r;
 }

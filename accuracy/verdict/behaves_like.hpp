@@ -24,7 +24,7 @@ inline constexpr const char* kProbeWhy =
 struct Behaviour {
   std::string like;                   // "safe, shift subtract, exp accurate, division ieee, ..."
   std::vector<std::string> evidence;  // one sentence per probe
-  std::vector<std::string> sharper;   // traits that are sharper than the claim
+  std::vector<ProbeResult> probes;    // the same as facts
   CheckResult claim;  // how many consequences of the claim were compared; the first refuted one
   std::string fault;  // how a launch failed
   Ended ended = Ended::normally;

@@ -53,7 +53,7 @@ Grounds grounds_of(const Record& r, const Variant& variant, const Case& c, const
     g.undecided = fmt::format("{} comparisons undecided", j.tally.undecided());
   else if (c.undecided() > 0)
     g.undecided = fmt::format("{} roundings undecided by MPFR at 4096 bits", c.undecided());
-  if (r.rows > 0 && j.rows_judged == 0) g.nothing_judged = "domain: " + j.outside_reason;
+  if (r.rows > 0 && j.rows_judged == 0) g.nothing_judged = obstacle(Why::domain, j.outside_reason);
   // Errors that are not small could have passed.
   const Resolution& resolution = j.statistics.resolution;
   if (j.tally.unbounded() > 0 || resolution.over_limit() > 1) {
@@ -80,12 +80,19 @@ void judge_claim(Judgement& j, const Variant& variant, std::int64_t V) {
         fmt::format("height({}) = {}: no sum of {} terms is that high", V, height, V);
 }
 
-/// Empty, or why such a problem cannot be judged.
-std::string unjudgeable(const Variant& variant, const Problem& p) {
-  if (const std::string why = unjudged_dtype(variant); !why.empty()) return why;
+/// What keeps such a problem from being judged.
+Obstacle unjudgeable(const Variant& variant, const Problem& p) {
+  if (const std::string why = unjudged_dtype(variant); !why.empty()) return obstacle(Why::dtype, why);
   if (selects(p.op) && p.k > variant.max_k)
-    return fmt::format("k: {} exceeds the variant's {}", p.k, variant.max_k);
+    return obstacle(Why::k, fmt::format("{} exceeds the variant's {}", p.k, variant.max_k));
   return {};
+}
+
+Record not_judged(Record r, const Obstacle& why) {
+  r.status = Status::unsupported;
+  r.why = why.why;
+  r.reason = why.sentence;
+  return r;
 }
 
 /// The nearest class of failed outputs is looked for only up to this many elements.
@@ -217,8 +224,7 @@ Record outside(Record r, const std::string& why, const Variant& variant, const C
   static std::mutex mutex;
   static std::set<std::string> died;
   const std::string who = variant.key() + " " + variant.origin;
-  r.status = Status::unsupported;
-  r.reason = "domain: " + why;
+  r = not_judged(std::move(r), obstacle(Why::domain, why));
   r.rows_outside = r.rows;
   {
     const std::lock_guard lock(mutex);
@@ -265,18 +271,13 @@ Record judge_written(const Variant& variant, const Case& given, Op op, int k, co
   // A case of a backward pass already has its gradients.
   const Case& c = op == Op::softmax_backward ? given : as_seen_by(variant.claim, op, given);
   Record r = blank_record(variant, c.family(), op, c.V(), c.rows(), k, c.seed());
-  std::string cannot = unjudgeable(variant, written.problem());
-  if (op == Op::softmax_backward && !c.gradients()) cannot = "op: a backward pass also needs dy";
-  if (const std::string why = cannot; !why.empty()) {
-    r.status = Status::unsupported;
-    r.reason = why;
-    return r;
-  }
+  Obstacle cannot = unjudgeable(variant, written.problem());
+  if (op == Op::softmax_backward && !c.gradients())
+    cannot = obstacle(Why::op, "a backward pass also needs dy");
+  if (cannot) return not_judged(std::move(r), cannot);
   if (const std::string why = beyond_limits(variant, written.problem()); !why.empty()) {
-    r.status = Status::unsupported;
-    r.reason = "domain: " + why;
     r.rows_outside = r.rows;
-    return r;
+    return not_judged(std::move(r), obstacle(Why::domain, why));
   }
   r = verdict(std::move(r), variant, c, op, {options.observer, options.max_ulp}, [&](Judgement& j) {
     judge_claim(j, variant, c.V());
@@ -291,17 +292,11 @@ Record judge_written(const Variant& variant, const Case& given, Op op, int k, co
 Record check_case(const Variant& variant, const Case& given, Op op, int k, const CheckOptions& options) {
   const Case& c = as_seen_by(variant.claim, op, given);
   Record r = blank_record(variant, c.family(), op, c.V(), c.rows(), k, c.seed());
-  if (!variant.does(op)) {
-    r.status = Status::unsupported;
-    r.reason = std::string("op: the variant does not compute ") + name(op);
-    return r;
-  }
-  if (const std::string why = unjudgeable(variant, problem_of(variant, op, c.rows(), c.V(), k, c.V()));
-      !why.empty()) {
-    r.status = Status::unsupported;
-    r.reason = why;
-    return r;
-  }
+  if (!variant.does(op))
+    return not_judged(std::move(r),
+                      obstacle(Why::op, std::string("the variant does not compute ") + name(op)));
+  if (const Obstacle why = unjudgeable(variant, problem_of(variant, op, c.rows(), c.V(), k, c.V())))
+    return not_judged(std::move(r), why);
   if (std::string why = cannot_launch(variant); !why.empty()) {
     r.reason = why;
     return r;

@@ -57,7 +57,8 @@ void Judgement::require_written(const GuardedLaunch& a, const GuardedLaunch& b) 
   const bool writes_normalizer = a.has_normalizer() && case_.V() > 0;
   const auto judge = [&](bool untouched, std::int64_t row, const char* what, std::int64_t j) {
     if (!tally.require(Check::written, !untouched) && tally.first(Check::written))
-      tally.at(Check::written).detail = fmt::format("row {}: {} {} was never written", row, what, j);
+      tally.at(Check::written)
+          .take_violation({.row = row}, fmt::format("row {}: {} {} was never written", row, what, j));
   };
   for (std::int64_t row = 0; row < a.problem().rows; ++row) {
     const bool twice = row < b.problem().rows;

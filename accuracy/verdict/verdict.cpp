@@ -164,7 +164,7 @@ class Verdict {
     tally.require(check, false);
     if (tally.first(check)) {
       tally.at(check).detail = launch.ok() ? seen.refuted : launch.fault;
-      if (!launch.ok()) tally.at(check).cause = launch.kind;
+      if (!launch.ok()) tally.at(check).cause = launch.kind, tally.at(check).of_measurement = true;
     }
     if (!serial.ended() && (launch.ended == Ended::crashed || launch.ended == Ended::hung))
       serial.j->ended = launch.ended, serial.j->fault = launch.fault;

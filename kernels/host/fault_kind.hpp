@@ -29,6 +29,7 @@ enum class FaultKind : std::int32_t {
   memory,              // not enough memory
   time,                // the machine gave the launch too little time
   tool_failed,         // a tool's child process ended without a word from the tool
+  stopped,             // a signal stopped the process, so that nothing came back
 };
 
 inline constexpr std::array kFaultKindNames = {"none",
@@ -48,8 +49,9 @@ inline constexpr std::array kFaultKindNames = {"none",
                                                "no_answer",
                                                "memory",
                                                "time",
-                                               "tool_failed"};
-inline constexpr int kFaultKinds = static_cast<int>(FaultKind::tool_failed) + 1;
+                                               "tool_failed",
+                                               "stopped"};
+inline constexpr int kFaultKinds = static_cast<int>(FaultKind::stopped) + 1;
 static_assert(kFaultKindNames.size() == kFaultKinds);
 
 constexpr const char* name(FaultKind f) { return kFaultKindNames[static_cast<std::size_t>(f)]; }

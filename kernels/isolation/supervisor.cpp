@@ -107,7 +107,8 @@ void Supervisor::start_once() {
     const Greeting* hello = as<Greeting>(answer_, length, 0);
     if (!hello || hello->largest != sizeof(Anything)) throw Failure{"it is no worker of this build"};
     base = hello->base;
-    if (subject_.plugin) LoadedFiles::of(subject_.name).begin(process_->pid(), !subject_.command.words.empty());
+    if (subject_.plugin)
+      LoadedFiles::of(subject_.name).begin(process_->pid(), !subject_.command.words.empty());
     looked_at_ = subject_.plugin;
     if (base == 0) throw Failure{"it found no addresses for shared memory"};
   } catch (const Failure& f) {
@@ -316,7 +317,7 @@ void Supervisor::lose(Process::Heard heard) {
     case Process::Heard::suspended:
       f = {fmt::format("nothing came back within {:.3g} s, {}", std::min(allowed, Process::kStoppedSeconds),
                        kStoppedBySignal),
-           Ended::hung, FaultKind::no_answer, true};
+           Ended::hung, FaultKind::stopped, true};
       break;
     case Process::Heard::starved:
       f = {fmt::format("time: of {:.3g} s the worker could not use {:.3g}", at_most, allowed), Ended::lost,
@@ -326,7 +327,7 @@ void Supervisor::lose(Process::Heard heard) {
       look_last();  // its number may be another process's afterwards
       f.text = process_->death();
       f.kind = process_->death_kind();
-      if (process_->signal()) f.text += where(*process_->signal());
+      if (process_->signal()) f.text += where(*process_->signal(), f.access);
       f.from_outside = process_->killed();
       break;
     case Process::Heard::excessive:
@@ -354,7 +355,7 @@ void Supervisor::lose(Process::Heard heard) {
   throw f;
 }
 
-std::string Supervisor::where(const Signal& s) const {
+std::string Supervisor::where(const Signal& s, std::optional<BufferAccess>& at) const {
   const char* access = s.access < 0 ? "an access" : s.access ? "a write" : "a read";
   if (s.sent)
     return s.sent == 1 ? ", and it raised the signal itself" : ", and another process sent the signal";
@@ -362,8 +363,8 @@ std::string Supervisor::where(const Signal& s) const {
   if (s.address < 65536) return fmt::format(": {} at address {:#x}, near a null pointer", access, s.address);
   for (int slot = 0; slot < kSlots; ++slot)
     for (int b = 0; b < kBuffers; ++b) {
-      const std::uint64_t at = base_ + region(slot, b);
-      if (s.address < at || s.address - at >= kRegion) continue;
+      const std::uint64_t begin = base_ + region(slot, b);
+      if (s.address < begin || s.address - begin >= kRegion) continue;
       const Slice& slice = placements_[slot][b].slice;
       const char* name = kBufferNames[static_cast<std::size_t>(b)];
       if (slice.mapped == 0)
@@ -371,12 +372,13 @@ std::string Supervisor::where(const Signal& s) const {
             ": {} at the place of the {}, which this problem does not "
             "have",
             access, name);
-      const auto byte = static_cast<std::int64_t>(s.address - at - slice.payload_at);
+      const auto byte = static_cast<std::int64_t>(s.address - begin - slice.payload_at);
       // An address in the last quarter of a region was meant to be in front of the next buffer.
       if (byte > static_cast<std::int64_t>(kRegion / 4 * 3))
-        return fmt::format(": {} {} bytes before the {}", access, kRegion - (s.address - at),
+        return fmt::format(": {} {} bytes before the {}", access, kRegion - (s.address - begin),
                            b + 1 < kBuffers ? kBufferNames[static_cast<std::size_t>(b) + 1] : "next buffer");
       if (byte < 0) return fmt::format(": {} {} bytes before the {}", access, -byte, name);
+      at = {s.access == 0, b == 0, byte, static_cast<std::int64_t>(slice.payload)};
       return fmt::format(": {} at byte {} of the {}, which have {}", access, byte, name, slice.payload);
     }
   return fmt::format(": {} at address {:#x}", access, s.address);

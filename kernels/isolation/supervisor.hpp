@@ -92,7 +92,8 @@ class Supervisor {
     Ended ended = Ended::crashed;
     FaultKind kind = FaultKind::died;
     bool from_outside = false;  // something other than the kernel may have caused it
-    LaunchOutcome outcome() const { return {text, ended, {}, 0, kind}; }
+    std::optional<BufferAccess> access = {};
+    LaunchOutcome outcome() const { return {text, ended, {}, 0, kind, access}; }
   };
 
   /// Throws InputError, or a Failure that is `lost` if no worker can be had now.
@@ -111,7 +112,8 @@ class Supervisor {
   [[noreturn]] void lose(Process::Heard heard);
   void look_at_conduct(Failure& f);
   void drop_worker();
-  /// Which files its worker has mapped (LoadedFiles): after launches 1, 2, 4, 8 and so on, and before its end.
+  /// Which files its worker has mapped (LoadedFiles): after launches 1, 2, 4, 8 and so on, and before its
+  /// end.
   void look_at_files();
   void look_last();
   double patience() const;        // seconds that one answer may take
@@ -121,7 +123,7 @@ class Supervisor {
   Process::Patience waiting();
   void expect_shared(const Launch& request);
   std::string excess() const;
-  std::string where(const Signal& signal) const;
+  std::string where(const Signal& signal, std::optional<BufferAccess>& access) const;
 
   /// Returns true if the launch must be made again, because its end may have come from outside.
   bool launch_on_host(Launch& request, const Variant& variant, const std::vector<Images*>& images,

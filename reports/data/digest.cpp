@@ -151,14 +151,15 @@ std::vector<Cause> causes(const Digest& d) { return causes(pointers(d)); }
 std::vector<Reason> unsupported_reasons(const Digest& d) {
   std::vector<Reason> out;
   for (const KeyTally& k : d.keys())
-    for (const Reason& r : k.unsupported) add_reason(out, r.word, r.example, r.count);
+    for (const Reason& r : k.unsupported) add_reason(out, r);
   return out;
 }
 
 std::vector<Reason> not_run_reasons(const Digest& d) {
   std::vector<Reason> out;
   for (const KeyTally& k : d.keys())
-    if (!k.info.not_run.empty()) add_reason(out, k.info.not_run, k.info.not_run);
+    if (const std::string& why = k.info.not_run; !why.empty())
+      add_reason(out, {Why::none, why.substr(0, why.find(':')), why, 1});
   return out;
 }
 
@@ -257,9 +258,9 @@ std::string verdict_reason(const Digest& d) {
   if (parts.empty() && c.unsupported > 0) {
     std::int64_t others = 0;
     for (const Reason& r : unsupported_reasons(d))
-      if (r.word == "coarse")
+      if (r.why == Why::coarse)
         part(r.count, "too coarse to judge");
-      else if (r.word == "domain")
+      else if (r.why == Why::domain)
         part(r.count, "outside a declared domain");
       else
         others += r.count;

@@ -99,12 +99,10 @@ void StatusCounts::add(const StatusCounts& other) {
   for (std::size_t i = 0; i < n_.size(); ++i) n_[i] += other.n_[i];
 }
 
-void add_reason(std::vector<Reason>& reasons, const std::string& text, const std::string& example,
-                std::int64_t count) {
-  const std::string word = text.empty() ? "no reason given" : text.substr(0, text.find(':'));
-  auto it = std::find_if(reasons.begin(), reasons.end(), [&](const Reason& r) { return r.word == word; });
-  if (it == reasons.end()) it = reasons.insert(reasons.end(), {word, example, 0});
-  it->count += count;
+void add_reason(std::vector<Reason>& reasons, const Reason& one) {
+  auto it = std::find_if(reasons.begin(), reasons.end(), [&](const Reason& r) { return r.word == one.word; });
+  if (it == reasons.end()) it = reasons.insert(reasons.end(), {one.why, one.word, one.example, 0});
+  it->count += one.count;
 }
 
 void Extreme::take(double v, const Record& r) {
@@ -225,7 +223,8 @@ void KeyTally::take(const Record& r) {
   if (was_judged(r) && r.status != Status::pass) add_cause(causes, r);
   seed = r.seed;
   coarse += too_coarse(r);
-  if (r.status == Status::unsupported) add_reason(unsupported, too_coarse(r) ? "coarse" : r.reason, r.reason);
+  if (r.status == Status::unsupported)
+    add_reason(unsupported, {r.why, r.why == Why::none ? "no reason given" : name(r.why), r.reason, 1});
   far_logarithms += r.status == Status::pass && r.resolution && !has_resolution(r);
   if (has_resolution(r)) {
     coarsest.take_resolution(r);

@@ -44,11 +44,12 @@ struct Cause {
 
 /// Records or keys with the same reason. `word` is the text before the first colon.
 struct Reason {
+  Why why = Why::none;  // of cases that were not judged
   std::string word, example;
   std::int64_t count = 0;
 };
-void add_reason(std::vector<Reason>& reasons, const std::string& text, const std::string& example,
-                std::int64_t count = 1);
+/// Adds it to those with the same word.
+void add_reason(std::vector<Reason>& reasons, const Reason& one);
 
 /// The largest value, and where it was found.
 struct Extreme {

@@ -116,9 +116,9 @@ std::string legend() {
 /// The evidence as a list. Items that refute the claim are marked.
 std::string evidence_list(const Record& r) {
   std::string out = "<details><summary>evidence</summary><ul>";
-  for (const std::string& e : r.evidence) {
-    const bool refuted = e.find("the claim is refuted") != std::string::npos;
-    out += fmt::format("<li{}>{}</li>", refuted ? " class=\"bad\"" : "", escape(shorten(e, 700)));
+  for (std::size_t i = 0; i < r.evidence.size(); ++i) {
+    const bool refuted = i < r.probes.size() && r.probes[i].refuted > 0;
+    out += fmt::format("<li{}>{}</li>", refuted ? " class=\"bad\"" : "", escape(shorten(r.evidence[i], 700)));
   }
   return out + "</ul></details>";
 }
@@ -132,11 +132,8 @@ std::string behaviour_table(const Context& c, const std::string& backend) {
       any = true;
       const CheckResult* const claim = find_check(r, Check::claim);
       std::string sharper;
-      for (const std::string& e : r.evidence)
-        if (const auto at = e.find(", sharper than claimed"); at != std::string::npos) {
-          const auto from = e.find(": ") + 2;
-          sharper += (sharper.empty() ? "" : ", ") + e.substr(from, at - from);
-        }
+      for (const ProbeResult& p : r.probes)
+        if (p.sharper) sharper += (sharper.empty() ? "" : ", ") + p.trait;
       out += fmt::format(
           "<tr><th><code>{}</code></th><td>{}</td><td>{}{}{}</td><td>{}<small>{}</small></td></tr>",
           escape(r.key), escape(k->info.claimed), r.behaves_like.empty() ? kDash : escape(r.behaves_like),

@@ -60,9 +60,11 @@ TEST(Utilisation, EveryKeyShowsItsClaimAndWhatItBehavesLike) {
     r.status = Status::pass, r.behaves_like = "like " + k.key;
     r.checks = {{Check::claim, 100, 0, 0, 0, ""}};
     r.evidence = {"division: division ieee, sharper than claimed; 9 quotients <&>"};
+    r.probes = {{"division", "division ieee", true, 0, "", "9 quotients <&>"}};
     if (k.variant == "safe_block") {
       r.status = Status::fail, r.reason = "failed: claim", r.checks[0].failed = 7;
       r.evidence.push_back("sum_exp: exp fast; the claim is refuted 7 times of 9: 1 is 2");
+      r.probes.push_back({"sum_exp", "exp fast", false, 7, "", ""});
     }
     data.records.push_back(r);
     ++data.planned, ++data.executed;

@@ -23,6 +23,7 @@ namespace record_parsing {
 
 using nlohmann::json;
 
+struct Rare {};        // a field that few records have: they are read in the general way
 struct ChecksHere {};  // an object of checks by name
 struct WorstHere {};
 /// A word or a list of two, which an adapter reads.
@@ -30,7 +31,7 @@ struct Small {
   std::function<void(const json&)> read;
 };
 using Target = std::variant<std::string*, double*, std::optional<double>*, std::int64_t*, int*,
-                            std::uint64_t*, std::vector<std::string>*, Small, ChecksHere, WorstHere>;
+                            std::uint64_t*, std::vector<std::string>*, Small, ChecksHere, WorstHere, Rare>;
 
 struct Slot {
   std::string name;
@@ -78,8 +79,10 @@ class Slots {
       target = ChecksHere{};
     else if constexpr (requires(const json& j) { v.read(j); })
       target = Small{[v](const json& j) { v.read(j); }};
-    else
+    else if constexpr (std::is_assignable_v<Target&, Field*> && !std::is_same_v<Field, bool>)
       target = &v;
+    else
+      target = Rare{};
     slots_.push_back({name, bit, std::move(target)});
   }
 
@@ -103,7 +106,9 @@ class RecordParser::Reader {
   bool line(std::string_view whole) {
     record_ = Record{};
     at_ = whole.data(), end_ = at_ + whole.size();
-    return object(slots_) && at_ == end_;
+    if (!object(slots_) || at_ != end_) return false;
+    read_old_words(record_);
+    return true;
   }
 
  private:
@@ -254,6 +259,7 @@ class RecordParser::Reader {
     }
     return true;
   }
+  bool value(record_parsing::Rare) { return false; }
   bool value(record_parsing::WorstHere) {
     if (null()) return true;
     worst_ = WorstElement{};

@@ -218,7 +218,7 @@ Contract contract_of(const Variant& v, const std::vector<Record>& records, const
     for (const Record& r : records)
       if (!promised && chosen(r) && !r.returned.empty()) {
         a.outside = r.returned;
-        if (r.returned != "the launch came back")
+        if (r.unpromised != Unpromised::came_back)
           c.outside.push_back(fmt::format("{}: {}", size, r.returned));
         break;
       }

@@ -205,7 +205,7 @@ std::string likely_cause(const Finding& f, const Rule& rule) {
     if (std::string s = cause_of_setup(most_telling(f), f); !s.empty()) return s;
   if (of_setups && !stateless && (!all || f.setups.size() == 1))
     if (std::string s = cause_of_setup(f.first->setup, f); !s.empty()) return s;
-  if (f.status == Status::hung && f.detail.find(kStoppedBySignal) != std::string::npos)
+  if (f.status == Status::hung && cause_of(*f.first) == FaultKind::stopped)
     return "its process was stopped by a signal, mostly its own, so that the launch never ends";
   if (f.status == Status::hung)
     return "it never ends, or takes longer than a launch is given: --timeout gives it more seconds";

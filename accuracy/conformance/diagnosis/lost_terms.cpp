@@ -112,16 +112,10 @@ std::string cause_of_lost_terms(const Cases& bad, const Cases& good) {
 }
 
 std::string cause_of_narrow_sum(const std::vector<Record>& records) {
-  constexpr std::string_view kProbe = "accumulator: sum ";
   for (const Record& r : records)
-    for (const std::string& e : r.evidence) {
-      // "accumulator: sum f16; d = 2048 for 2049 equal logits; the claim is refuted 5 times of 12"
-      const std::size_t refuted = e.find("; the claim is refuted"), fact = e.find("; ");
-      if (!e.starts_with(kProbe) || refuted == e.npos || fact >= refuted) continue;
-      const auto type = parse_dtype(e.substr(kProbe.size(), fact - kProbe.size()));
-      if (!type || *type == Dtype::f32) continue;
-      return fmt::format("the sum is kept in {}: {}", name(*type), e.substr(fact + 2, refuted - fact - 2));
-    }
+    for (const ProbeResult& p : r.probes)
+      if (p.refuted > 0 && !p.sum.empty() && p.sum != name(Dtype::f32))
+        return fmt::format("the sum is kept in {}: {}", p.sum, p.saw);
   return {};
 }
 

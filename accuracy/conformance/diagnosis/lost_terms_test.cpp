@@ -190,15 +190,12 @@ TEST(LostTerms, ASumThatAProbeMeasuredComesBeforeAGuess) {
   Record probe;
   probe.group = "families", probe.family = kProbeFamily, probe.V = 131071, probe.rows = 1;
   probe.status = Status::pass;
-  probe.evidence = {
-      "accumulator: sum f16; d = 2048 for 2049 equal logits; the claim is refuted 5 times of 12"};
+  probe.probes = {{"accumulator", "sum f16", false, 5, "f16", "d = 2048 for 2049 equal logits"}};
   records.push_back(probe);
   EXPECT_EQ(diagnose(records).at(0).likely, "the sum is kept in f16: d = 2048 for 2049 equal logits");
-  records.back().evidence = {
-      "accumulator: sum f32; d = 2049 for 2049 equal logits; the claim is not refuted"};
+  records.back().probes[0].sum = "f32";
   EXPECT_EQ(diagnose(records).at(0).likely, before);
-  records.back().evidence = {
-      "accumulator: sum f16; d = 2048 for 2049 equal logits; the claim is not refuted"};
+  records.back().probes[0] = {"accumulator", "sum f16", false, 0, "f16", "d = 2048 for 2049 equal logits"};
   EXPECT_EQ(diagnose(records).at(0).likely, before);
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -15,17 +14,11 @@
 namespace assay::conformance {
 namespace {
 
-/// True for "a read at byte 12 of the logits, which have 12", in front of memory that is not there.
+/// True if it read elements behind the logits, in front of memory that is not there.
 bool reads_beyond(const Record& r) {
   const CheckResult* const check = first_failed(r);
-  if (r.status != Status::crashed || r.setup != "page_end" || !check) return false;
-  constexpr const char *kAt = "a read at byte ", *kHave = " of the logits, which have ";
-  const std::size_t at = check->detail.find(kAt), have = check->detail.find(kHave);
-  if (at == std::string::npos || have == std::string::npos) return false;
-  const auto number = [&](std::size_t from) {
-    return std::strtoll(check->detail.c_str() + from, nullptr, 10);
-  };
-  return number(at + std::string(kAt).size()) >= number(have + std::string(kHave).size());
+  return r.status == Status::crashed && r.setup == "page_end" && check && check->access &&
+         check->access->read && check->access->logits && check->access->byte >= check->access->size;
 }
 
 bool before(const Record* a, const Record* b) {
@@ -52,9 +45,10 @@ std::string cause_of_reads_beyond(const Finding& f) {
     if (where.empty() &&
         std::all_of(lengths.begin(), lengths.end(), [&](std::int64_t V) { return V % vector != 0; }))
       where = fmt::format(" where V is no multiple of {}", vector);
-  const std::string& said = first_failed(*first)->detail;
-  return fmt::format("elements beyond the end of a row are read{} (V = {}: {})", where, first->V,
-                     said.substr(said.find("a read at byte ")));
+  const BufferAccess& at = *first_failed(*first)->access;
+  return fmt::format(
+      "elements beyond the end of a row are read{} (V = {}: a read at byte {} of the logits, which have {})",
+      where, first->V, at.byte, at.size);
 }
 
 const Record* underflowed_log(const Finding& f) {
@@ -74,11 +68,9 @@ std::optional<std::int64_t> first_row_unwritten(const Finding& f) {
   std::optional<std::int64_t> row;
   for (const Record* r : f.cases) {
     const CheckResult* const written = find_check(*r, Check::written);
-    // "row 1024: element 0 was never written"
-    if (!written || written->failed == 0 || !written->detail.starts_with("row ")) continue;
-    const std::int64_t its = std::strtoll(written->detail.c_str() + 4, nullptr, 10);
-    if (row && *row != its) return {};
-    row = its;
+    if (!written || written->failed == 0 || !written->row) continue;
+    if (row && *row != *written->row) return {};
+    row = written->row;
   }
   return row;
 }

@@ -91,6 +91,7 @@ void name_places(Record& r, const std::vector<std::int64_t>& rows, const std::ve
   }
   static const std::regex place("(row|column)(s?) ([0-9]{1,9})( and ([0-9]{1,9}))?");
   for (CheckResult& check : r.checks) {
+    if (check.row) check.row = real(rows, *check.row);
     std::string text;
     std::smatch m;
     for (std::string rest = check.detail; !rest.empty(); rest = m.suffix()) {
@@ -121,11 +122,11 @@ Record judged(Bench& bench, PartLauncher& launcher, const ConformanceCase& c, co
   compact.V = small.inputs.V();
   BigBuffers big(bench.variant(), bench.problem(c), low,
                  drawn_unwritten(drawn_for("big", c.V, c.rows, bench.seed())));
-  if (!big.no_room().empty()) return bench.unsupported(c, big.no_room());
+  if (big.no_room()) return bench.unsupported(c, big.no_room());
   for (std::size_t i = 0; i < small.rows.size(); ++i)
     big.choose(small.rows[i], small.inputs.logits(), static_cast<std::int64_t>(i), small.columns);
   const PartOutcome o = launcher.launch_parts(bench.variant(), big.problem(), big.parts(), options);
-  if (!o.no_room.empty()) return bench.unsupported(c, o.no_room, o.wants);
+  if (!o.no_room.empty()) return bench.unsupported(c, no_room_of(o), o.wants);
   bench.count(o.launch);
 
   Variant as_judged = bench.variant();
@@ -231,8 +232,8 @@ Record long_row(Bench& bench, PartLauncher& launcher, const ConformanceCase& c) 
     if (o.launch.ok() && o.no_room.empty() && expected > (full ? kFullTooLong : kTooLong))
       return bench.unsupported(
           c,
-          fmt::format("time: a row of {} columns took {:.2g} s, this one would take {:.0f} s", kTrial,
-                      o.seconds, expected),
+          obstacle(Why::time, fmt::format("a row of {} columns took {:.2g} s, this one would take {:.0f} s",
+                                          kTrial, o.seconds, expected)),
           FaultKind::time);
   }
   return judged(bench, launcher, c, small(c.V), low,
@@ -246,13 +247,13 @@ void run_big(Bench& bench, const std::vector<ConformanceCase>& cases) {
   if (!apart.launcher) try {
       apart = isolated(apart);
     } catch (const InputError& e) {
-      return bench.emit(0, bench.unsupported(c, std::string("launcher: ") + e.what()));
+      return bench.emit(0, bench.unsupported(c, obstacle(Why::launcher, e.what())));
     }
   auto* const launcher = dynamic_cast<PartLauncher*>(apart.launcher.get());
-  if (!launcher) return bench.emit(0, bench.unsupported(c, "launcher: it makes no launches in parts"));
+  if (!launcher)
+    return bench.emit(0, bench.unsupported(c, obstacle(Why::launcher, "it makes no launches in parts")));
   Bench here = bench.with(apart);
-  if (const std::string why = here.outside(c, {}); !why.empty())
-    return bench.emit(0, bench.unsupported(c, why));
+  if (const Obstacle why = here.outside(c, {})) return bench.emit(0, bench.unsupported(c, why));
   if (const LaunchOutcome few = here.few_rows_first(c, 0); !few.ok())
     return bench.emit(0, wrong(here, c, few, Check::launch));
   // Two such launches at once would take each other's memory.

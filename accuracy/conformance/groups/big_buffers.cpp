@@ -51,7 +51,7 @@ void BigBuffers::neutral_operands(const Operands& o, bool on_device) {
     buffer = {static_cast<std::uint64_t>(elements) * element, element, fill, {}, {}};
     if (fill == 0 || on_device) return;
     if (buffer.payload > kWritten) {
-      no_room_ = "memory: an operand of so many elements is not kept on the host";
+      no_room_ = obstacle(Why::memory, "an operand of so many elements is not kept on the host");
       return;
     }
     assay::Part all{0, std::vector<std::byte>(buffer.payload)};

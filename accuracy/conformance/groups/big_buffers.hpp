@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "accuracy/case/guarded.hpp"
+#include "accuracy/record.hpp"
 #include "kernels/isolation/parts.hpp"
 #include "reference/tensor.hpp"
 
@@ -27,9 +28,9 @@ class BigBuffers {
 
   const Problem& problem() const { return p_; }
   PartBuffers& parts() { return parts_; }
-  /// Empty, or why the operands cannot be made neutral: on the host, memory holds zeros except where
+  /// Why the operands cannot be made neutral, if they cannot: on the host, memory holds zeros except where
   /// something is written.
-  const std::string& no_room() const { return no_room_; }
+  const Obstacle& no_room() const { return no_room_; }
 
   /// Adds a row that is judged, and gives its logits: those in `columns` (ascending), or all of them if that
   /// is empty. Its outputs come back for the same columns. Rows must be added in ascending order.
@@ -54,7 +55,7 @@ class BigBuffers {
   void neutral_operands(const Operands& o, bool on_device);
 
   PartBuffers parts_;
-  std::string no_room_;
+  Obstacle no_room_;
   std::vector<Chosen> chosen_;
 };
 

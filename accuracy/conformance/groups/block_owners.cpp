@@ -91,29 +91,27 @@ std::vector<std::int64_t> spread(std::int64_t n, std::int64_t per_block) {
 /// rows when there are many rows.
 BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& problem, double seconds,
                       bool& other_share) {
-  const auto not_shown = [](std::string why, FaultKind wants = FaultKind::none) {
-    return BlockOwners{0, std::move(why), wants};
-  };
+  const auto not_shown = [](const std::string& why) { return BlockOwners{0, obstacle(Why::executor, why)}; };
+  const auto no_room = [](const PartOutcome& o) { return BlockOwners{0, no_room_of(o), o.wants}; };
   std::int64_t most = std::min(problem.rows, kOffsets / widest(problem) / problem.V);
   most -= most % v.limits.rows_multiple;
   std::int64_t few = std::min({most, kFew, std::max(kFewest, kWhole / problem.V)});
   few -= few % v.limits.rows_multiple;
   if (problem.V > kLongest || few < kFewest)
-    return not_shown(
-        fmt::format("executor: rows of {} columns are too long to see which block owns them", problem.V));
+    return not_shown(fmt::format("rows of {} columns are too long to see which block owns them", problem.V));
 
   Probe probe(v, launcher, problem, seconds);
   const auto ended = [&](const char* of) {
     const PartOutcome& o = probe.outcome;
-    if (!o.no_room.empty()) return not_shown(o.no_room, o.wants);
-    return not_shown(fmt::format("executor: which blocks own which rows was not seen: {} of {} rows: {}", of,
-                                 few, o.launch.fault));
+    if (!o.no_room.empty()) return no_room(o);
+    return not_shown(
+        fmt::format("which blocks own which rows was not seen: {} of {} rows: {}", of, few, o.launch.fault));
   };
   const std::vector<std::int64_t> all = first_rows(few);
   const auto whole = probe.outputs(few, all, {}, 0);
   const auto seen = [&](LaunchOutcome o, Check check) {
     o.fault = fmt::format("a launch of {} rows of {} columns: {}", few, problem.V, o.fault);
-    return BlockOwners{0, o.fault, FaultKind::none, o, check};
+    return BlockOwners{0, {}, FaultKind::none, o, check};
   };
   if (!whole && !probe.outcome.launch.ok() && probe.outcome.launch.ended != Ended::lost)
     return seen(probe.outcome.launch, Check::launch);
@@ -129,10 +127,10 @@ BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& p
     return {};
   };
   const auto not_its_own = [&](const char* blocks, std::int64_t row) {
-    return not_shown(fmt::format(
-        "executor: its blocks do not own whole rows, or something else writes to all of them: after "
-        "{} alone row {} of {} is neither whole nor untouched",
-        blocks, row, few));
+    return not_shown(
+        fmt::format("its blocks do not own whole rows, or something else writes to all of them: after "
+                    "{} alone row {} of {} is neither whole nor untouched",
+                    blocks, row, few));
   };
 
   const auto first = probe.outputs(few, all, {0}, 1);
@@ -142,7 +140,7 @@ BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& p
   const std::int64_t per_block = none - first->begin();
   if (per_block == 0 || none == first->end())
     return not_shown(
-        fmt::format("executor: the first block of every launch writes {} of {} rows: the blocks "
+        fmt::format("the first block of every launch writes {} of {} rows: the blocks "
                     "that own the chosen rows can not be named",
                     per_block == 0 ? "no row 0" : "all", few));
 
@@ -152,9 +150,8 @@ BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& p
   if (const auto row = torn(*some)) return not_its_own("some blocks", *row);
   for (const std::int64_t row : chosen)
     if (untouched((*some)[static_cast<std::size_t>(row)]))
-      return not_shown(
-          fmt::format("executor: row {} of {} is not written by block {}, with {} rows a block before it",
-                      row, few, row / per_block, per_block));
+      return not_shown(fmt::format("row {} of {} is not written by block {}, with {} rows a block before it",
+                                   row, few, row / per_block, per_block));
   if (most == few) return {per_block, {}};
 
   // The number of rows may cap the grid, and may choose the kernel. So two looks: at what the first block
@@ -163,13 +160,13 @@ BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& p
     return rows[i] == (*whole)[static_cast<std::size_t>(row % kPeriod)];
   };
   const auto others = [&](std::int64_t row) {
-    return not_shown(fmt::format("executor: with {} rows the blocks of {} rows each do not own row {}", most,
-                                 per_block, row));
+    return not_shown(
+        fmt::format("with {} rows the blocks of {} rows each do not own row {}", most, per_block, row));
   };
   std::vector<std::int64_t> edge = {0, per_block};
   if (per_block > 1) edge.insert(edge.begin() + 1, per_block - 1);
   const auto alone = probe.outputs(most, edge, {0}, per_block);
-  if (!alone && !probe.outcome.no_room.empty()) return not_shown(probe.outcome.no_room, probe.outcome.wants);
+  if (!alone && !probe.outcome.no_room.empty()) return no_room(probe.outcome);
   if (!alone) return {per_block, {}};  // this many rows cannot be launched: the case itself will report it
   for (std::size_t i = 0; i < edge.size(); ++i)
     if (edge[i] < per_block ? !as_whole(*alone, i, edge[i]) : !untouched((*alone)[i])) {
@@ -179,13 +176,17 @@ BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& p
 
   chosen = spread(most, per_block);
   const auto many = probe.outputs(most, chosen, chosen, per_block);
-  if (!many && !probe.outcome.no_room.empty()) return not_shown(probe.outcome.no_room, probe.outcome.wants);
+  if (!many && !probe.outcome.no_room.empty()) return no_room(probe.outcome);
   for (std::size_t i = 0; many && i < chosen.size(); ++i)
     if (!as_whole(*many, i, chosen[i])) return others(chosen[i]);
   return {per_block, {}};
 }
 
 }  // namespace
+
+Obstacle no_room_of(const PartOutcome& o) {
+  return {o.wants == FaultKind::memory ? Why::memory : Why::executor, o.no_room};
+}
 
 BlockOwners block_owners(const Variant& v, PartLauncher& launcher, const Problem& problem, double seconds) {
   bool other_share = false;

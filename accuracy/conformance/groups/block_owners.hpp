@@ -12,9 +12,12 @@
 
 namespace assay::conformance {
 
+/// What kept launch_parts from a launch.
+Obstacle no_room_of(const PartOutcome& outcome);
+
 struct BlockOwners {
   std::int64_t rows_per_block = 0;    // rows that a block owns, in turn with the other blocks; 0: not shown
-  std::string why;                    // if not shown: the reason of an unsupported case
+  Obstacle why;                       // if not shown: what keeps the case from being judged
   FaultKind wants = FaultKind::none;  // if not shown: what was missing, memory or nothing
   /// A launch of all blocks that went wrong. It counts against the kernel, whatever the launch was made for.
   /// `fault` says how many rows it had; `check` is the check that it fails if it came back.

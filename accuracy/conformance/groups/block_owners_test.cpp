@@ -38,10 +38,10 @@ BlockOwners owners(const Variant& v, std::int64_t V) {
 
 TEST(BlockOwners, RowsInTurnAreToldAtTheirOwnLength) {
   const Variant v = compiled("void by_length(const float* in, float* out, int rows, int V)", {});
-  EXPECT_EQ(owners(v, 1024).rows_per_block, 4) << owners(v, 1024).why;
-  EXPECT_EQ(owners(v, 64).rows_per_block, 128) << owners(v, 64).why;
+  EXPECT_EQ(owners(v, 1024).rows_per_block, 4) << owners(v, 1024).why.sentence;
+  EXPECT_EQ(owners(v, 64).rows_per_block, 128) << owners(v, 64).why.sentence;
   const Variant few = compiled("void capped(const float* in, float* out, int rows, int V)", {});
-  EXPECT_EQ(owners(few, 256).rows_per_block, 1) << owners(few, 256).why;
+  EXPECT_EQ(owners(few, 256).rows_per_block, 1) << owners(few, 256).why.sentence;
 }
 
 TEST(BlockOwners, OtherKernelsAreToldApart) {
@@ -70,8 +70,9 @@ TEST(BlockOwners, OtherKernelsAreToldApart) {
   for (const auto& e : all) {
     const BlockOwners o = owners(compiled(e.entry, e.args), 1024);
     EXPECT_EQ(o.rows_per_block, 0) << e.entry;
-    EXPECT_TRUE(o.why.starts_with("executor: ")) << e.entry << ": " << o.why;
-    EXPECT_NE(o.why.find(e.why), std::string::npos) << e.entry << ": " << o.why;
+    EXPECT_EQ(o.why.why, Why::executor) << e.entry;
+    EXPECT_TRUE(o.why.sentence.starts_with("executor: ")) << e.entry << ": " << o.why.sentence;
+    EXPECT_NE(o.why.sentence.find(e.why), std::string::npos) << e.entry << ": " << o.why.sentence;
   }
 }
 

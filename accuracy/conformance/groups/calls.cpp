@@ -33,8 +33,9 @@ class Calls {
   void call(const ConformanceCase& c, Tensor logits, const Layout& layout = {}) {
     if (!go_on()) return;
     ++number_;
-    if (const std::string why = bench_.outside(c, layout); !why.empty()) {
-      record_.returned = why;
+    if (const Obstacle why = bench_.outside(c, layout)) {
+      record_.why = why.why;
+      record_.returned = why.sentence;
       return;
     }
     const Case inputs(c.family, std::move(logits));
@@ -53,7 +54,7 @@ class Calls {
     ++number_;
     c.rows = whole_squares(sibling, c.V, c.rows);
     const Bench other = bench_.with(sibling);
-    if (!other.outside(c, {}).empty()) return;
+    if (other.outside(c, {})) return;
     const Case inputs = make_case(c.family, sibling, c.V, c.rows, bench_.seed() + 1000 * ++made_);
     const Record one = judged(other, c, inputs, {});
     if (one.status != Status::pass) {

@@ -30,9 +30,9 @@ Record judged_record(const Bench& bench, const ConformanceCase& c, const Case& i
   Record r = bench.blank(c);
   // Rows that must be aligned get the gaps that they need.
   const Layout room = fitted(plain_layout(), v, bench.problem(c));
-  if (const std::string why = bench.outside(c, room); !why.empty()) {
+  if (const Obstacle why = bench.outside(c, room)) {
     r = bench.unsupported(c, why);
-    if (why.starts_with("domain: ")) r.rows_outside = c.rows;
+    if (why.why == Why::domain) r.rows_outside = c.rows;
   } else {
     CheckOptions options;
     options.observer = observer.get();
@@ -67,8 +67,8 @@ void run_family(Bench& bench, const std::vector<ConformanceCase>& cases) {
 void run_probe(Bench& bench, const std::vector<ConformanceCase>& cases) {
   const Variant& v = bench.variant_of(cases[0]);
   if (const std::string other = not_plain_rows(v.claim, v.op); !other.empty()) {
-    bench.emit(0,
-               bench.unsupported(cases[0], "op: probes ask for an exp, a maximum and a division: " + other));
+    const std::string asked = "probes ask for an exp, a maximum and a division: " + other;
+    bench.emit(0, bench.unsupported(cases[0], obstacle(Why::op, asked)));
     return;
   }
   const Record identity = bench.blank(cases[0]);

@@ -11,7 +11,7 @@ namespace assay::conformance {
 namespace {
 
 Record launched(const Bench& bench, const ConformanceCase& c) {
-  if (const std::string why = bench.outside(c, {}); !why.empty()) return bench.unsupported(c, why);
+  if (const Obstacle why = bench.outside(c, {})) return bench.unsupported(c, why);
   const Case inputs = bench.inputs(c);
   GuardedLaunch launch = bench.prepare(c, inputs, {});
   const LaunchOutcome outcome = bench.run(launch);
@@ -22,7 +22,7 @@ Record launched(const Bench& bench, const ConformanceCase& c) {
   }
   // A size that the kernel refuses is not watched, and is no fault here.
   if (!outcome.ok() && says_no(outcome.kind) && outcome.ended == Ended::fault)
-    return bench.unsupported(c, outcome.fault);
+    return bench.unsupported(c, {Why::refused, outcome.fault});
   require(r, Check::launch, outcome.ok(), outcome.fault, outcome.kind);
   r.rows_judged = 1;  // of the launch
   const bool over = outcome.ended == Ended::crashed || outcome.ended == Ended::hung;

@@ -17,7 +17,7 @@ constexpr int kLaunches = 100, kSchedules = 16;
 Record agreeing(const Bench& bench, const ConformanceCase& c, const Case& inputs,
                 const std::vector<Layout>& layouts, const char* what) {
   const Variant& v = bench.variant();
-  if (const std::string why = bench.outside(c, layouts[0]); !why.empty()) return bench.unsupported(c, why);
+  if (const Obstacle why = bench.outside(c, layouts[0])) return bench.unsupported(c, why);
   GuardedLaunch first = bench.prepare(c, inputs, layouts[0]);
   Record r = bench.judge(c, inputs, first, bench.run(first));
   if (r.status == Status::crashed || r.status == Status::hung) return r;
@@ -60,7 +60,7 @@ std::vector<Unit> plan_agreeing(const Planning& p, std::vector<std::int64_t> siz
 /// kernel, the first square.
 void run_batch(Bench& bench, const std::vector<ConformanceCase>& cases) {
   const ConformanceCase& c = cases[0];
-  if (const std::string why = bench.outside(c, {}); !why.empty()) {
+  if (const Obstacle why = bench.outside(c, {})) {
     bench.emit(0, bench.unsupported(c, why));
     return;
   }
@@ -111,7 +111,8 @@ std::vector<Unit> plan_schedules(const Planning& p) {
   if (!on_host(p.variant.backend) && !p.variant.on_executor) {
     Unit u{{{"normal_1", 1025, 5, op_of(p), k_of(p, 1025)}},
            [](Bench& bench, const std::vector<ConformanceCase>& cases) {
-             bench.emit(0, bench.unsupported(cases[0], "executor: only there an order is a seed"));
+             bench.emit(
+                 0, bench.unsupported(cases[0], obstacle(Why::executor, "only there an order is a seed")));
            }};
     return {std::move(u)};
   }

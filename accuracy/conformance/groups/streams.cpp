@@ -13,8 +13,8 @@ namespace {
 constexpr int kTurns = 4;
 
 Record two_at_once(Bench& bench, const ConformanceCase& c) {
-  if (!bench.variant().launcher) return bench.unsupported(c, "launcher: the kernel runs in this process");
-  if (const std::string why = bench.outside(c, {}); !why.empty()) return bench.unsupported(c, why);
+  if (!bench.variant().launcher) return bench.unsupported(c, in_this_process());
+  if (const Obstacle why = bench.outside(c, {})) return bench.unsupported(c, why);
   Record r = bench.blank(c);
   for (int round = 0; round < 10; ++round) {
     if (!bench.go_on() || r.status == Status::crashed || r.status == Status::hung) break;
@@ -45,7 +45,7 @@ Record delayed_producer(Bench& bench, const ConformanceCase& c) {
 }
 
 Record late_write(Bench& bench, const ConformanceCase& c) {
-  if (!bench.variant().launcher) return bench.unsupported(c, "launcher: the kernel runs in this process");
+  if (!bench.variant().launcher) return bench.unsupported(c, in_this_process());
   return bench.judge(c, bench.inputs(c), {});
 }
 
@@ -65,14 +65,15 @@ std::vector<Unit> plan_streams(const Planning& p) {
     for (const std::int64_t V : sizes_of(p, {k.V}))
       for (const std::int64_t rows : rows_of(p, {k.rows}))
         for (const std::string& family : families_of(p, {"normal_1"}))
-          units.push_back({{{family, V, rows, op_of(p), k_of(p, V), k.setup}},
-                           [run = k.run](Bench& bench, const std::vector<ConformanceCase>& cases) {
-                             const bool given = bench.variant().own_stream;
-                             bench.emit(0,
-                                        given ? run(bench, cases[0])
-                                              : bench.unsupported(cases[0], "stream: the kernel takes none"));
-                           },
-                           20 * weight_of(rows, V)});
+          units.push_back(
+              {{{family, V, rows, op_of(p), k_of(p, V), k.setup}},
+               [run = k.run](Bench& bench, const std::vector<ConformanceCase>& cases) {
+                 const bool given = bench.variant().own_stream;
+                 bench.emit(
+                     0, given ? run(bench, cases[0])
+                              : bench.unsupported(cases[0], obstacle(Why::stream, "the kernel takes none")));
+               },
+               20 * weight_of(rows, V)});
   return units;
 }
 

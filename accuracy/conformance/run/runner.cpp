@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "accuracy/status.hpp"
+#include "accuracy/texts.hpp"
 #include "reference/environment_error.hpp"
 #include "reference/parallel.hpp"
 
@@ -167,6 +168,7 @@ void Runner::keep_settled(const Variant& variant) const {
 void Runner::put(std::size_t at, Record r, Disturbance disturbance) {
   const std::lock_guard<std::mutex> lock(mutex_);
   disturbed[at] = std::move(disturbance);
+  finish_texts(r);
   records[at] = std::move(r);
   ++done_;
   if (options_.progress) options_.progress(done_, static_cast<std::int64_t>(records.size()));

@@ -3,6 +3,8 @@
 import ctypes
 import math
 
+FACTOR = 1.0  # a test edits it
+
 
 def elements(t, row):
     return (ctypes.c_float * t.shape[1]).from_address(t.data + row * t.strides[0] * 4)
@@ -13,7 +15,7 @@ def right(x, out):
         logits, values = elements(x, row), elements(out, row)
         terms = [math.exp(v - max(logits)) for v in logits]
         for i, term in enumerate(terms):
-            values[i] = term / math.fsum(terms)
+            values[i] = term / math.fsum(terms) * FACTOR
 
 
 def wrong(x, out):

@@ -56,28 +56,26 @@ class CountingLauncher final : public Launcher {
 /// Properties generate any length, pitch, address and value, so they need a kernel without limits on these.
 std::string limited(const Variant& v) {
   const Limits& l = v.limits;
-  if (l.max_V > 0 && l.max_V < 4096)
-    return fmt::format("domain: max_V = {}, properties draw longer rows", l.max_V);
-  if (l.min_V > 1) return fmt::format("domain: min_V = {}, properties draw shorter rows", l.min_V);
-  if (l.V_in.count > 0) return "domain: V_in: properties draw any V";
-  if (l.rows_multiple > 1) return "domain: rows_multiple: properties launch any number of rows";
+  if (l.max_V > 0 && l.max_V < 4096) return fmt::format("max_V = {}, properties draw longer rows", l.max_V);
+  if (l.min_V > 1) return fmt::format("min_V = {}, properties draw shorter rows", l.min_V);
+  if (l.V_in.count > 0) return "V_in: properties draw any V";
+  if (l.rows_multiple > 1) return "rows_multiple: properties launch any number of rows";
   if (l.max_rows > 0 && l.max_rows < 4096)
-    return fmt::format("domain: max_rows = {}, properties launch more", l.max_rows);
+    return fmt::format("max_rows = {}, properties launch more", l.max_rows);
   if (l.max_elements > 0 && l.max_elements < std::int64_t{1} << 24)
-    return fmt::format("domain: max_elements = {}, properties launch more", l.max_elements);
-  if (l.max_abs > 0) return fmt::format("domain: max_abs = {:g}, properties draw any value", l.max_abs);
-  if (l.min_rows > 1) return fmt::format("domain: min_rows = {}, properties launch fewer", l.min_rows);
-  if (l.V_multiple > 1) return "domain: properties draw any V";
-  if (l.alignment > static_cast<std::int64_t>(size_of(v.dtype)))
-    return "domain: properties draw any alignment";
-  if (l.finite) return "domain: properties draw -inf, +inf and NaN";
+    return fmt::format("max_elements = {}, properties launch more", l.max_elements);
+  if (l.max_abs > 0) return fmt::format("max_abs = {:g}, properties draw any value", l.max_abs);
+  if (l.min_rows > 1) return fmt::format("min_rows = {}, properties launch fewer", l.min_rows);
+  if (l.V_multiple > 1) return "properties draw any V";
+  if (l.alignment > static_cast<std::int64_t>(size_of(v.dtype))) return "properties draw any alignment";
+  if (l.finite) return "properties draw -inf, +inf and NaN";
   return {};
 }
 
 void run_property(Bench& bench, const VariantProperty& property, const ConformanceCase& c) {
   Variant v = bench.variant();
   if (const std::string why = limited(v); !why.empty()) {
-    bench.emit(0, bench.unsupported(c, why));
+    bench.emit(0, bench.unsupported(c, obstacle(Why::domain, why)));
     return;
   }
   std::shared_ptr<CountingLauncher> counted;

@@ -36,7 +36,7 @@ void run_race_checker(Bench& bench, const ConformanceCase& c, const OneFile& fil
   try {
     program = build_race_checker(file);
   } catch (const InputError& e) {
-    bench.emit(0, bench.unsupported(c, std::string("races: ") + e.what()));
+    bench.emit(0, bench.unsupported(c, obstacle(Why::races, e.what())));
     return;
   }
   std::string sizes = fmt::format(" {}", conformance::nearest_rows(bench.variant().limits, 3));
@@ -135,7 +135,9 @@ void run_racecheck(Bench& bench, const ConformanceCase& c) {
   if (asked != asked_for().end()) w = racecheck(asked->second, bench.seed()).get();
   if (!races(w) && !watched_all(w)) w = racecheck(target, bench.seed()).get();
   if (watched_none(w)) {
-    bench.emit(0, bench.unsupported(c, "races: none of the launches for racecheck lies within the contract"));
+    bench.emit(0,
+               bench.unsupported(
+                   c, obstacle(Why::races, "none of the launches for racecheck lies within the contract")));
     return;
   }
   Record r = bench.blank(c);
@@ -160,16 +162,17 @@ void run_races(Bench& bench, const std::vector<ConformanceCase>& cases) {
     return;
   }
   if (file && sandbox_demanded()) {
-    bench.emit(0, bench.unsupported(cases[0], "races: " + sanitizer_missing()));
+    bench.emit(0, bench.unsupported(cases[0], obstacle(Why::races, sanitizer_missing())));
     return;
   }
 #if defined(__SANITIZE_THREAD__)
   if (!on_host(bench.variant().backend)) {
-    bench.emit(0, bench.unsupported(cases[0], "races: only kernels on the host executor are watched"));
+    bench.emit(0, bench.unsupported(cases[0],
+                                    obstacle(Why::races, "only kernels on the host executor are watched")));
     return;
   }
   if (sandbox_demanded()) {
-    bench.emit(0, bench.unsupported(cases[0], "races: " + sanitizer_missing()));
+    bench.emit(0, bench.unsupported(cases[0], obstacle(Why::races, sanitizer_missing())));
     return;
   }
   const Ran ran = shell("TSAN_OPTIONS=\"halt_on_error=1:exitcode=66:$TSAN_OPTIONS\" " +
@@ -182,10 +185,12 @@ void run_races(Bench& bench, const std::vector<ConformanceCase>& cases) {
   bench.emit(0, std::move(r));
 #else
   bench.emit(
-      0, bench.unsupported(
-             cases[0],
-             "races: needs a ThreadSanitizer build (cmake --preset tsan), a source file with --host, or one "
-             "for a GPU and compute-sanitizer in PATH"));
+      0,
+      bench.unsupported(
+          cases[0],
+          obstacle(Why::races,
+                   "needs a ThreadSanitizer build (cmake --preset tsan), a source file with --host, or one "
+                   "for a GPU and compute-sanitizer in PATH")));
 #endif
 }
 

@@ -25,17 +25,18 @@ void run_sanitizer(Bench& bench, const std::vector<ConformanceCase>& cases) {
   for (std::size_t i = 0; i < cases.size() && bench.go_on(); ++i) {
     const std::string& tool = cases[i].setup;
     if (on_host(bench.variant().backend)) {
-      bench.emit(i, bench.unsupported(cases[i], "sanitize: the kernel has no device code"));
+      bench.emit(i, bench.unsupported(cases[i], obstacle(Why::sanitize, "the kernel has no device code")));
       continue;
     }
     if (const std::string why = sanitizer_missing(); !why.empty()) {
-      bench.emit(i, bench.unsupported(cases[i], "sanitize: " + why));
+      bench.emit(i, bench.unsupported(cases[i], obstacle(Why::sanitize, why)));
       continue;
     }
     // For a worker, the supervisor fills the buffers, and the tool does not see that.
     const bool unseen = tool == "initcheck";
     if (unseen && !find_variant(bench.variant().key())) {
-      bench.emit(i, bench.unsupported(cases[i], "initcheck: buffers shared with another process"));
+      bench.emit(
+          i, bench.unsupported(cases[i], obstacle(Why::initcheck, "buffers shared with another process")));
       continue;
     }
     std::string found;
