@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes what onepass reached, beside its goals and its peers, into reports/sweep/PERFORMANCE.md.
+"""Writes what onepass reached, beside its goals and its peers: all tables into DIR/goals.md, and the main figures into
+reports/sweep/PERFORMANCE.md.
 
     reports/publish/write_goals.py path/to/assay [DIR]
 
 DIR (default: reports/published/h200) holds sweep.md and sweep.jsonl, and where they were measured peers.jsonl,
-left_out.jsonl and split.jsonl; all but the first also as .gz. Replaces the text between the two lines `goals: begin` and
-`goals: end`. `assay sweep rules` names the row lengths V. Never part of a test.
+left_out.jsonl and split.jsonl; all but the first also as .gz. In PERFORMANCE.md the text between the two lines
+`goals: begin` and `goals: end` is replaced. `assay sweep rules` names the row lengths V. Never part of a test.
 """
 import gzip
 import json
@@ -272,6 +273,38 @@ def splits(folder):
     return out
 
 
+def best(all_times):
+    """Shares of a copy or a read of the kernels of the ladder, and the time beside a copy of few rows: one figure for each of `all_times`."""
+    of = lambda cells: "/".join(cells) if any(c != "-" for c in cells) else ""
+    shown = lambda share: percent(share) if share else "-"
+    selected = lambda r: r["read_us"] / r["median_us"] if r else None
+    more = lambda us: "-" if us is None else f"+{us:.1f}"
+    lengths = (1000, 4096, 32768, 131072, 262144, 1048576)
+    out = ["|% of the copy (lse and top-k: of a read), 4000 rows, V =|" + "|".join(number(V) for V in lengths) + "|",
+           "|---|" + "---|" * len(lengths)]
+    for name in ("onepass_fast", "onepass", "onepass_log_softmax", "onepass_lse_fast", "onepass_lse"):
+        for d in DTYPES[:2]:
+            ceiling = "read_us" if "lse" in name else "copy_us"
+            cells = [of([shown(t.share(name, (d, 4000, V), ceiling)) for t in all_times]) for V in lengths]
+            out.append(f"|`{name}/{d}`|" + "|".join(cells) + "|")
+    for name in ("onepass_topk_fast", "onepass_topk"):
+        for d in DTYPES[:2]:
+            cells = [of([shown(selected(t.topk.get((name, d, 4000, V, 30)))) for t in all_times]) for V in lengths]
+            out.append(f"|`{name}/{d}`, k = 30|" + "|".join(cells) + "|")
+    shapes = [(10, 25000), (10, 128256), (10, 1048576), (1, 128256), (1, 1048576)]
+    out += ["", "|us more than the copy|" + "|".join(f"{r} x {number(V)}" for r, V in shapes) + "|", "|---|" + "---|" * len(shapes)]
+    for d in DTYPES[:2]:
+        cells = [of([more(t.above("onepass_fast", (d, *shape))) for t in all_times]) for shape in shapes]
+        out.append(f"|`onepass_fast/{d}`|" + "|".join(cells) + "|")
+    return out
+
+
+def replace(path, text):
+    with open(path + ".part", "w", encoding="utf-8") as f:
+        f.write(text)
+    os.replace(path + ".part", path)
+
+
 def main():
     words = sys.argv[1:]
     if not 1 <= len(words) <= 2 or any(w.startswith("-") for w in words):
@@ -291,10 +324,12 @@ def main():
     of_folder = topk_stages(folder, "as it is")
     parts += [p for p in (topk(t, rules), newest, of_folder, lists(folder), stages(folder), splits(folder)) if p]
     made = "\n\n".join("\n".join(p) for p in parts)
+    replace(os.path.join(folder, "goals.md"), f"# Goals, results and peers, in full\n\n{made}\n")
+    all_times = [Times(OF_H100), t] if other else [t]
+    parts = [["\n".join(f"- {one.head.split(';')[0]}." for one in all_times)], best(all_times)]
+    made = "\n\n".join("\n".join(p) for p in parts)
     before, after = text.split(BEGIN)[0], text.split(END)[1]
-    with open(PAGE + ".part", "w", encoding="utf-8") as f:
-        f.write(f"{before}{BEGIN}\n{made}\n{END}{after}")
-    os.replace(PAGE + ".part", PAGE)
+    replace(PAGE, f"{before}{BEGIN}\n{made}\n{END}{after}")
 
 
 if __name__ == "__main__":

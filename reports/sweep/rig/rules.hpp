@@ -30,8 +30,8 @@ struct TimingRules {
 };
 inline constexpr TimingRules kTimingRules;
 
-/// The row lengths V that PERFORMANCE.md compares with its goals: every rung of the ladder of onepass,
-/// aligned rows and others.
+/// The row lengths V that goals.md of a published sweep compares with its goals: every rung of the ladder of
+/// onepass, aligned rows and others.
 inline constexpr std::int64_t kLadder[] = {32,     64,     128,    256,    512,    1000,   1025,  4096,
                                            8192,   12345,  16384,  25000,  32768,  50257,  65536, 128256,
                                            128257, 131072, 151936, 262144, 524288, 1048576};
