@@ -26,6 +26,13 @@ TEST(JsonText, SaysWhereAndNotHowTheLibraryCallsIt) {
   EXPECT_EQ(text_refusal("\xff\xfe").find('\xff'), std::string::npos);
 }
 
+TEST(JsonText, AMemberThatStandsTwiceIsRefused) {
+  EXPECT_EQ(text_refusal("{\"a\": 1, \"b\": {\"a\": 2}, \"c\": [{\"a\": 3}, {\"a\": 4}]}"), "");
+  EXPECT_EQ(text_refusal("{\"a\": 1, \"a\": 1}"), "has the member \"a\" twice");
+  EXPECT_EQ(text_refusal("{\"b\": {\"a\": {}, \"a\": 1}}"), "has the member \"a\" twice");
+  EXPECT_EQ(text_refusal("{\"a\": 1, \"\\u0061\": 2}"), "has the member \"a\" twice");
+}
+
 struct Pair {
   int x = 0;
 };
