@@ -18,7 +18,8 @@ of its fields without `run`. --only is a regular expression for the names of cal
 --facts only what is no text is compared: it must be the same in a build whose records hold no sentence (TEXTS, below).
 
 A values file has one line for the fields, and one for each group of records, with the SHA-256 of
-  NAME <tab> exit status, verdict and contract <tab> first cause <tab> records <tab> records without texts <tab> cases
+  NAME <tab> exit status, verdict, contract without texts <tab> contract, first cause <tab> records <tab> records without
+  texts <tab> cases
 The cases are base64 of eight bytes each: four of the SHA-256 of the identity, two of that of the record and two of that
 of the record without texts. They tell which case moved; the SHA-256 of all records is what decides.
 
@@ -73,6 +74,15 @@ def only_known(value, known, texts, before=""):
     return {k: only_known(value[k], known, texts, name) for k, name in inside.items() if name in known}
 
 
+def without_texts(contract):
+    """A contract without what came back outside of it, in words."""
+    if isinstance(contract, list):
+        return [without_texts(v) for v in contract]
+    if not isinstance(contract, dict):
+        return contract
+    return {k: without_texts(v) for k, v in contract.items() if k != "outside"}
+
+
 def files_of(folder):
     """The words of `check` for each kernel file of a folder of kernels/adapter."""
     for file in sorted((ROOT / "kernels/adapter" / folder).glob("*.cu")):
@@ -122,11 +132,12 @@ def facts_of(assay, words, file, folder):
     answer = json.loads(run.stdout)
     contract = out / "contract.json"
     cause = re.search(r"^1\. .*$", run.stderr, re.M)
-    facts = [run.returncode, answer["verdict"], json.loads(contract.read_text()) if contract.exists() else None]
+    whole = json.loads(contract.read_text()) if contract.exists() else {}
+    facts = [run.returncode, answer["verdict"], without_texts(whole)]
     lines = [json.loads(line) for line in records.read_text().splitlines()]
     for line in lines:
         line.pop("run", None)
-    said = OF_THE_MACHINE.sub("#", cause.group(0)) if cause else ""
+    said = OF_THE_MACHINE.sub("#", line_of([whole, cause.group(0) if cause else ""]))
     return (line_of(facts), said), [line for line in lines if line]
 
 
@@ -168,7 +179,7 @@ def compare(name, facts, records, old, known, facts_only):
     if sha(facts[0]).hex() != answer:
         moved.append(f"{name}: exit status, verdict or contract: {facts[0]}")
     if not facts_only and sha(facts[1]).hex() != cause:
-        moved.append(f"{name}: first cause: {facts[1]}")
+        moved.append(f"{name}: words of the contract, or the first cause: {facts[1]}")
     packed = base64.b64decode(packed)
     at = 6 if facts_only else 4
     wanted = sorted((packed[i:i + 4], packed[i + at:i + at + 2]) for i in range(0, len(packed), 8))

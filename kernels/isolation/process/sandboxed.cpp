@@ -79,14 +79,15 @@ std::string ordinary_program() {
   return all.empty() ? std::string() : all[std::random_device()() % all.size()];
 }
 
-/// A copy of the file in memory, under that name; -1 if there can be none.
+/// A copy of the file in memory, under that name, which nobody can change; -1 if there can be none.
 int copy_in_memory(const std::string& file, const std::string& name) {
   const int from = open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  const int to = from < 0 ? -1 : memfd_create(name.c_str(), MFD_CLOEXEC);
+  const int to = from < 0 ? -1 : memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);
   struct stat size {};
   bool whole = to >= 0 && fstat(from, &size) == 0;
   for (off_t at = 0; whole && at < size.st_size;)
     whole = sendfile(to, from, &at, static_cast<std::size_t>(size.st_size - at)) > 0;
+  whole = whole && fcntl(to, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
   if (from >= 0) close(from);
   if (to >= 0 && !whole) close(to);
   return whole ? to : -1;

@@ -13,9 +13,10 @@ def elements(t, row):
 def right(x, out):
     for row in range(x.shape[0]):
         logits, values = elements(x, row), elements(out, row)
-        terms = [math.exp(v - max(logits)) for v in logits]
-        for i, term in enumerate(terms):
-            values[i] = term / math.fsum(terms) * FACTOR
+        most = max(logits)
+        terms = [math.exp(v - most) for v in logits]
+        total = math.fsum(terms)
+        values[:] = [term / total * FACTOR for term in terms]
 
 
 def wrong(x, out):
