@@ -7,7 +7,7 @@
 #
 #   SOURCES   the unchanged file with the kernel, and files to be compiled with it (CUDA only)
 #   ENTRY     declaration of its launcher; T stands for each of DTYPES. Without it, the file has ASSAY_VARIANT
-#   KIND      softmax, log_softmax, lse, normalizer, topk, softmax_topk, topk_softmax or log_softmax_topk, if the entry does not determine it
+#   KIND      an operation of `assay list --ops`, if the entry does not determine it
 #   ARGS      values of parameters whose names do not tell their role: N=rows block=256
 #   DECLARE   what the author promises: "exp=fast; height=V/256+13"
 #   REQUIRE   which inputs the kernel must take: "V=1..131072; rows=1..65536" (accuracy/conformance/contract/CONTRACT.md)
@@ -35,7 +35,8 @@ function(assay_add_variant name)
   if(NOT name MATCHES "^[A-Za-z0-9_-]+$")
     message(FATAL_ERROR "assay_add_variant(${name}): a name is letters, digits, '_' and '-'")
   endif()
-  set(kinds softmax log_softmax lse normalizer topk softmax_topk topk_softmax log_softmax_topk)
+  # Those of `assay list --ops`; a test compares (reports/cli/list_test.cpp).
+  set(kinds softmax log_softmax lse normalizer topk softmax_topk softmax_backward topk_softmax min_p top_p log_softmax_topk)
   if(v_KIND AND NOT v_KIND IN_LIST kinds)
     message(FATAL_ERROR "assay_add_variant(${name}): KIND ${v_KIND} is none of ${kinds}")
   endif()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay list: every key, its claims, and where it can run. With --families: every input family, which
-// commands try it, and what it is for.
+// commands try it, and what it is for. With --ops: every operation, and what it writes.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -57,15 +57,41 @@ void list_families() {
       all_families().size() + 1, kProbeFamily);
 }
 
+/// What an operation writes for each row.
+std::string written(Op op) {
+  if (op == Op::softmax_backward)
+    return "V gradients of the logits, from the probabilities y and their gradients dy";
+  if (op == Op::normalizer) return "the maximum m and the sum d of exp(x - m)";
+  if (op == Op::lse) return "m + log d";
+  const std::string what = op == Op::topk          ? "logits"
+                           : log_probabilities(op) ? "logarithms of probabilities"
+                                                   : "probabilities";
+  const std::string of = op == Op::topk_softmax ? ", which add up to 1" : "";
+  if (selects(op)) return "the k largest " + what + of + ", and their indices";
+  if (op == Op::min_p) return "V probabilities, 0 below a share of the largest one";
+  if (op == Op::top_p) return "V probabilities, 0 outside the fewest largest ones that add up to a threshold";
+  return "V " + what;
+}
+
+void list_ops() {
+  tell("{:<18} {}\n", "op", "values of a row");
+  for (const Op op : kOps) tell("{:<18} {}\n", name(op), written(op));
+  tell("{} operations\n", std::size(kOps));
+}
+
 }  // namespace
 
 void add_list_command(CLI::App& app, int& status) {
   CLI::App* c = app.add_subcommand("list", "every key, its claims, where it can run");
   auto show_families = std::make_shared<bool>(false);
   c->add_flag("--families", *show_families, "list the input families instead");
-  c->callback([show_families, &status] {
+  auto show_ops = std::make_shared<bool>(false);
+  c->add_flag("--ops", *show_ops, "list the operations instead");
+  c->callback([show_families, show_ops, &status] {
     if (*show_families)
       list_families();
+    else if (*show_ops)
+      list_ops();
     else
       list_keys();
     status = kPassed;
