@@ -27,8 +27,9 @@ ProbeResult probe_of(const std::string& sentence) {
   const std::size_t colon = sentence.find(": "), fact = sentence.find("; "),
                     refuted = sentence.find("; the claim is refuted ");
   ProbeResult p;
-  if (colon == sentence.npos || fact == sentence.npos || fact < colon) return p;
+  if (colon == sentence.npos) return p;
   p.probe = sentence.substr(0, colon);
+  if (fact == sentence.npos || fact < colon) return p;
   p.trait = sentence.substr(colon + 2, fact - colon - 2);
   if (const std::size_t sharper = p.trait.find(", sharper than claimed"); sharper != p.trait.npos)
     p.trait.resize(sharper), p.sharper = true;
@@ -42,10 +43,13 @@ ProbeResult probe_of(const std::string& sentence) {
 
 void read_old_words(CheckResult& c) {
   if (c.failed == 0) return;
-  if (c.check == Check::written && !c.row && c.detail.starts_with("row "))
-    c.row = number_behind(c.detail, "row ");
+  // "row 3: element 0 was never written", but not "row 66 of 133: row 3: ..."
+  if (c.check == Check::written && c.detail.starts_with("row "))
+    if (const auto row = number_behind(c.detail, "row ");
+        row && c.detail.starts_with(fmt::format("row {}: ", *row)))
+      c.row = row;
   if (c.check != Check::launch) return;
-  c.of_measurement |= c.detail.find("to measure the sum: ") != c.detail.npos;
+  c.of_measurement = c.detail.find("to measure the sum: ") != c.detail.npos;
   if (c.detail.find(kStoppedBySignal) != c.detail.npos) c.cause = FaultKind::stopped;
   constexpr const char *kAt = "a read at byte ", *kHave = " of the logits, which have ";
   const auto at = number_behind(c.detail, kAt), have = number_behind(c.detail, kHave);
@@ -75,6 +79,7 @@ void read_old_words(Record& r) {
   if (r.family == "probe" && r.probes.empty())
     for (const std::string& e : r.evidence) r.probes.push_back(probe_of(e));
   for (CheckResult& c : r.checks) read_old_words(c);
+  r.facts = 1;
 }
 
 const char* name(Check c) { return kCheckNames[static_cast<std::size_t>(c)]; }
@@ -126,7 +131,8 @@ std::string record_line(const Record& r) {
 
 Record record_from_json(const nlohmann::json& j) {
   Record r = fields_from_json<Record>(j);
-  read_old_words(r);
+  if (!j.contains("facts")) r.facts = 0;
+  if (r.facts == 0) read_old_words(r);
   return r;
 }
 

@@ -101,6 +101,8 @@ enum class Why {
   initcheck,  // that tool can not see these buffers
   races,      // the race checker does not run here
   refused,    // the kernel refused the launch, where that is no fault
+  device,     // the device that the kernel needs is not here
+  left,       // so many launches of the kernel crashed or hung that the rest was left
 };
 
 /// What keeps a case from being judged: its kind, and the whole sentence. Nothing does if `why` is none.
@@ -203,6 +205,8 @@ struct Record : Figures {
   std::vector<CheckResult> checks;
   std::optional<WorstElement> worst;
   std::string reproduce;
+  /// 1: what decides is in fields. 0: a file from before that, where some facts are in sentences only.
+  int facts = 1;
 };
 
 /// The check of a record; null if it was not made.
@@ -225,8 +229,8 @@ nlohmann::json to_json(const Record& r);
 std::string record_line(const Record& r);
 /// Throws InputError naming the field that is missing or of the wrong type.
 Record record_from_json(const nlohmann::json& j);
-/// Records from before a fact was a field have it in a sentence only: sets those fields. The only place that
-/// reads sentences back.
+/// For a record whose `facts` is 0: sets the fields whose facts it has in sentences only. The only place that
+/// reads sentences back, because a kernel can write into them.
 void read_old_words(Record& r);
 
 }  // namespace assay

@@ -19,9 +19,10 @@ inline constexpr std::array kCheckNames = {
     "gather",   "kept",     "repeat",   "claim",     "late_write", "max_ulp",  "batch",
     "property", "race",     "memcheck", "racecheck", "initcheck",  "synccheck"};
 static_assert(kCheckNames.size() == kChecks);
-inline constexpr std::array kWhyNames = {"none",     "coarse", "domain",   "op",        "dtype", "k",
-                                         "in place", "memory", "time",     "not tried", "probe", "executor",
-                                         "launcher", "stream", "sanitize", "initcheck", "races", "refused"};
+inline constexpr std::array kWhyNames = {"none",      "coarse",   "domain",   "op",     "dtype",
+                                         "k",         "in place", "memory",   "time",   "not tried",
+                                         "probe",     "executor", "launcher", "stream", "sanitize",
+                                         "initcheck", "races",    "refused",  "device", "left"};
 inline constexpr std::array kUnpromisedNames = {"not_tried", "came_back", "fault"};
 inline constexpr std::array kAloneNames = {"not_tried", "passes", "fails"};
 inline constexpr std::array kWhereNames = {"in_process", "sandbox", "not_sandboxed", "landlock"};
@@ -142,6 +143,7 @@ void each_field(R& r, Visit& visit) {
   visit("checks", ByName(r.checks));
   visit("worst", r.worst);
   visit("reproduce", r.reproduce);
+  visit.newer("facts", r.facts);
 }
 
 }  // namespace assay

@@ -231,7 +231,9 @@ TEST(Record, WhatIsEmptyStaysEmpty) {
 Record of_old_words(const Record& r, const CheckResult& check) {
   Record old = r;
   old.checks = {check};
-  return record_from_json(nlohmann::json::parse(to_json(old).dump()));
+  nlohmann::json j = nlohmann::json::parse(to_json(old).dump());
+  j.erase("facts");
+  return record_from_json(j);
 }
 
 TEST(Record, FactsOfOlderFilesAreReadFromTheirSentences) {
@@ -253,6 +255,7 @@ TEST(Record, FactsOfOlderFilesAreReadFromTheirSentences) {
     return of_old_words(r, {c, 1, 1, 0, 0, detail}).checks.at(0);
   };
   EXPECT_EQ(check(Check::written, "row 1024: element 0 was never written").row, 1024);
+  EXPECT_EQ(check(Check::written, "row 66 of 133: row 3: element 0 was never written").row, std::nullopt);
   EXPECT_EQ(check(Check::element, "row 1024: element 0").row, std::nullopt);
   const auto access =
       check(Check::launch, "segmentation fault: a read at byte 36 of the logits, which have 12").access;
@@ -273,6 +276,23 @@ TEST(Record, FactsOfOlderFilesAreReadFromTheirSentences) {
   EXPECT_EQ(probe.probes[0],
             (ProbeResult{"accumulator", "sum f16", true, 5, "f16", "d = 2048 for 2049 equal logits"}));
   EXPECT_EQ(probe.probes[1], (ProbeResult{"shift", "shift none", false, 0, "", "saw it"}));
+}
+
+// A kernel can write these words: its exceptions and its standard error are in the sentences.
+TEST(Record, WordsOfAKernelAreNoFacts) {
+  Record r;
+  r.status = Status::crashed;
+  for (const char* words :
+       {"threw: its process was stopped by a signal", "a read at byte 36 of the logits, which have 12",
+        "to measure the sum: no", "row 3: element 0 was never written"})
+    for (const Check c : {Check::launch, Check::written}) {
+      CheckResult check{c, 1, 1, 0, 0, words};
+      check.cause = FaultKind::threw;
+      r.checks = {check};
+      const Record again = record_from_json(nlohmann::json::parse(to_json(r).dump()));
+      EXPECT_EQ(Words::of(again), Words::of(r));
+      EXPECT_EQ(to_json(again), to_json(r));
+    }
 }
 
 TEST(Record, FiguresAreMeasuredAndWrittenUnderTheirNames) {
@@ -319,6 +339,7 @@ TEST(Record, ReadsWhatOlderOnesSaidInSentences) {
   nlohmann::json j = to_json(sample());
   j.erase("nearest");
   j["evidence"] = {"alone, in a fresh process, it passes", "division: 9 of 9"};
+  j.erase("facts");
   const Record r = record_from_json(j);
   EXPECT_EQ(r.alone, Alone::passes);
   EXPECT_EQ(r.evidence, std::vector<std::string>{"division: 9 of 9"});

@@ -27,7 +27,10 @@ void decide(Record& r, const Grounds& g) {
     is(Status::inconclusive, g.fault);
   else if (g.ended == Ended::lost) {
     const bool memory = g.kind == FaultKind::memory;
-    is(memory ? Status::unsupported : Status::not_run, g.fault, memory ? Why::memory : Why::time);
+    is(memory ? Status::unsupported : Status::not_run, g.fault,
+       memory                      ? Why::memory
+       : g.kind == FaultKind::time ? Why::time
+                                   : Why::none);
     r.wants = g.kind;
   } else if (!g.undecided.empty())
     is(Status::inconclusive, g.undecided);

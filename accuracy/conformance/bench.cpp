@@ -150,7 +150,7 @@ Obstacle in_this_process() { return obstacle(Why::launcher, "the kernel runs in 
 Obstacle Bench::outside(const ConformanceCase& c, const Layout& layout) const {
   const Variant& v = variant_of(c);
   if (!v.does(c.op)) return obstacle(Why::op, fmt::format("the variant does not compute {}", name(c.op)));
-  if (const std::string why = unjudged_dtype(v); !why.empty()) return obstacle(Why::dtype, why);
+  if (const std::string why = unjudged_dtype(v); !why.empty()) return {Why::dtype, why};
   if (selects(c.op) && c.k > v.max_k)
     return obstacle(Why::k, fmt::format("{} exceeds the variant's {}", c.k, v.max_k));
   const Layout fits = fit(c, layout);
@@ -276,7 +276,10 @@ CheckResult& check_of(Record& r, Check check) {
 void fold(Record& all, const Record& one, const std::string& where) {
   for (const CheckResult& c : one.checks) {
     CheckResult& sum = check_of(all, c.check);
-    if (sum.failed == 0 && c.failed > 0) sum.take_violation(c, where + ": " + c.detail);
+    if (sum.failed == 0 && c.failed > 0) {
+      sum.take_violation(c, where + ": " + c.detail);
+      sum.row.reset();  // it is a row of that launch, and not of the case
+    }
     sum.judged += c.judged;
     sum.failed += c.failed;
     sum.undecided += c.undecided;
@@ -302,9 +305,11 @@ void fold(Record& all, const Record& one, const std::string& where) {
     all.status = one.status;
     all.reason = where + ": " + one.reason;
   }
-  if (one.status == Status::unsupported && all.why == Why::none) {
+  // A launch whose pass would mean nothing makes the case mean nothing, however many others were judged.
+  if (one.status == Status::unsupported &&
+      (all.why == Why::none || (one.why == Why::coarse && all.why != Why::coarse))) {
     all.why = one.why;
-    if (all.returned.empty()) all.returned = one.reason;
+    if (all.returned.empty() || one.why == Why::coarse) all.returned = one.reason;
   }
 }
 
@@ -322,9 +327,13 @@ void settle(Record& r) {
     g.fault = r.reason;
   }
   if (r.status == Status::inconclusive) g.undecided = r.reason;
+  // Of a record that was concluded before, its reason; of launches that were folded into it, what they said.
+  const std::string& said = r.status == Status::unsupported && !r.reason.empty() ? r.reason : r.returned;
   if (r.rows_judged == 0 && r.rows > 0)
-    g.nothing_judged =
-        r.why == Why::none ? obstacle(Why::domain, "no row could be judged") : Obstacle{r.why, r.returned};
+    g.nothing_judged = r.why == Why::none || said.empty()
+                           ? obstacle(r.why == Why::none ? Why::domain : r.why, "no row could be judged")
+                           : Obstacle{r.why, said};
+  if (r.why == Why::coarse) g.too_weak = said, g.weak_is_outside = true;
   decide(r, g);
 }
 

@@ -82,7 +82,7 @@ void judge_claim(Judgement& j, const Variant& variant, std::int64_t V) {
 
 /// What keeps such a problem from being judged.
 Obstacle unjudgeable(const Variant& variant, const Problem& p) {
-  if (const std::string why = unjudged_dtype(variant); !why.empty()) return obstacle(Why::dtype, why);
+  if (const std::string why = unjudged_dtype(variant); !why.empty()) return {Why::dtype, why};
   if (selects(p.op) && p.k > variant.max_k)
     return obstacle(Why::k, fmt::format("{} exceeds the variant's {}", p.k, variant.max_k));
   return {};
@@ -169,7 +169,8 @@ class Launches {
       return false;
     }
     if (!j.tally.require(Check::launch, outcome.ok()) && j.tally.first(Check::launch))
-      j.tally.at(Check::launch).detail = outcome.fault, j.tally.at(Check::launch).cause = outcome.kind;
+      j.tally.at(Check::launch)
+          .take_violation({.cause = outcome.kind, .access = outcome.access}, outcome.fault);
     if (!lived(outcome) && j.ended == Ended::normally) {
       j.ended = outcome.ended;
       j.fault = outcome.fault;
@@ -298,6 +299,7 @@ Record check_case(const Variant& variant, const Case& given, Op op, int k, const
   if (const Obstacle why = unjudgeable(variant, problem_of(variant, op, c.rows(), c.V(), k, c.V())))
     return not_judged(std::move(r), why);
   if (std::string why = cannot_launch(variant); !why.empty()) {
+    r.why = Why::device;
     r.reason = why;
     return r;
   }

@@ -80,6 +80,12 @@ std::string kinds(std::string_view returned) {
   return shorten(out, 120);
 }
 
+/// What a reason is counted under. Older files have reasons of no known kind.
+std::string word_of(const Record& r) {
+  if (r.why != Why::none) return name(r.why);
+  return r.reason.empty() ? "no reason given" : r.reason.substr(0, r.reason.find(':'));
+}
+
 WorstRecord worst_record(const Record& r) {
   return {kept(r.key), kept(r.family), r.V, r.max_bound_ratio, excess_ratio(r), *r.worst, r.reproduce};
 }
@@ -223,8 +229,7 @@ void KeyTally::take(const Record& r) {
   if (was_judged(r) && r.status != Status::pass) add_cause(causes, r);
   seed = r.seed;
   coarse += too_coarse(r);
-  if (r.status == Status::unsupported)
-    add_reason(unsupported, {r.why, r.why == Why::none ? "no reason given" : name(r.why), r.reason, 1});
+  if (r.status == Status::unsupported) add_reason(unsupported, {r.why, word_of(r), r.reason, 1});
   far_logarithms += r.status == Status::pass && r.resolution && !has_resolution(r);
   if (has_resolution(r)) {
     coarsest.take_resolution(r);

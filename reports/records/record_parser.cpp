@@ -105,9 +105,10 @@ class RecordParser::Reader {
 
   bool line(std::string_view whole) {
     record_ = Record{};
+    record_.facts = 0;
     at_ = whole.data(), end_ = at_ + whole.size();
     if (!object(slots_) || at_ != end_) return false;
-    read_old_words(record_);
+    if (record_.facts == 0) read_old_words(record_);
     return true;
   }
 

@@ -78,8 +78,10 @@ TEST_F(RecordStream, ReadsUsualLinesAsTheLibraryDoes) {
   none.key = "k";
   Record old;  // its facts are in sentences
   old.status = Status::unsupported, old.reason = "domain: V above 1";
-  ASSERT_TRUE(parser.parse_usual(to_json(old).dump()));
-  EXPECT_EQ(parser.parse_usual(to_json(old).dump())->why, Why::domain);
+  nlohmann::json line_of_old = to_json(old);
+  line_of_old.erase("facts");
+  ASSERT_TRUE(parser.parse_usual(line_of_old.dump()));
+  EXPECT_EQ(parser.parse_usual(line_of_old.dump())->why, Why::domain);
   for (const Record& r : {all, none, all, none}) {
     const std::string line = to_json(r).dump();
     const Record* const read = parser.parse_usual(line);

@@ -8,6 +8,7 @@
 #include "accuracy/conformance/run/conformance_run.hpp"
 #include "accuracy/conformance/run/runner.hpp"
 #include "accuracy/conformance/run/second_look.hpp"
+#include "accuracy/texts.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/isolation/costly.hpp"
 #include "reference/error.hpp"
@@ -111,6 +112,7 @@ void require_operands(std::vector<Record>& records, const Variant& v) {
   }
   if (!last) return;
   last->status = Status::inconclusive;
+  last->why = Why::none;
   last->reason = "no case with " + text_of(v.operands) + " was judged: " + last->reason;
 }
 
@@ -124,6 +126,7 @@ ConformanceRun::ConformanceRun(const std::function<Variant()>& make, Conformance
   runner_->run(first_, make, threads_for(first_, options_));
   confirm(*runner_, first_, options_.hangs.get());
   if (options_.part == Part::all) require_operands(runner_->records, first_);
+  for (Record& r : runner_->records) finish_texts(r);
   runner_->keep_settled(first_);
   executed_ = executed(runner_->records);
 }
@@ -135,6 +138,7 @@ const std::vector<Record>& ConformanceRun::records() const { return runner_->rec
 ConformanceResult ConformanceRun::explained() {
   repeat_alone(*runner_, first_);
   say_nearest(*runner_, first_, options_);
+  for (Record& r : runner_->records) finish_texts(r);
   ConformanceResult result;
   result.planned = static_cast<std::int64_t>(runner_->records.size());
   result.executed = executed_;

@@ -129,6 +129,7 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (emitted[i]) continue;
     Record r = bench.blank(all[i]);
+    r.why = why[i].empty() ? Why::left : Why::device;
     r.reason = !why[i].empty() ? why[i]
                : options_.hangs && options_.hangs->over()
                    ? fmt::format("left, because {} launches of this kernel hung", options_.hangs->count())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Stops its own process.
- * expects: hung no_answer "its process was stopped by a signal" */
+ * expects: hung stopped "its process was stopped by a signal" */
 #include "kernels/isolation/hostile/hostile.h"
 
 static void misbehave(const assay_call* c) {
