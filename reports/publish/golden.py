@@ -41,7 +41,7 @@ IDENTITY = ["key", "op", "family", "V", "rows", "k", "seed", "group", "setup", "
 
 
 # Members that are sentences or commands, made for people.
-TEXTS = {"reason", "returned", "behaves_like", "evidence", "detail", "at_first", "reproduce"}
+TEXTS = {"reason", "returned", "behaves_like", "evidence", "detail", "at_first", "reproduce", "trait", "saw"}
 # What a sentence says of the machine and not of the kernel: how long it waited, addresses, numbers of processes.
 OF_THE_MACHINE = re.compile(r"\b\d+(\.\d+)? m?s\b|\bpid=\d+|\b0x[0-9a-f]{9,}\b(?!\.)|\bT\d+\b"
                             r"| \(it hung before, so it gets less than --timeout\)")
@@ -57,6 +57,8 @@ def line_of(words):
 
 def paths_of(value, before=""):
     """The names of all members, with those that hold them: "checks.element.judged"."""
+    if isinstance(value, list):
+        return set().union({before}, *(paths_of(v, before) for v in value))
     if not isinstance(value, dict):
         return {before}
     return set().union({before} - {""}, *(paths_of(v, f"{before}.{k}".lstrip(".")) for k, v in value.items()))
@@ -105,13 +107,14 @@ def thirty_keys(keys):
     return [key for _, _, key in sorted(rounds)][:30]
 
 
-def calls(assay, backend):
-    """Names and words of all calls; a name ends in "*" where each key is a group of its own."""
+def calls(assay, backend, before):
+    """Names, words and files of all calls; a name ends in "*" where each key is a group of its own. The keys that are
+    checked are those of `before`, the values, if it has some."""
     listed = subprocess.run([assay, "list"], check=True, capture_output=True, text=True).stdout
     keys = re.findall(r"^(\S+/\S+@%s)\s" % backend, listed, re.M)
     common = ["--quick", "--seed", "1"]
     yield "report:*", ["report", *common, "--key", f"*@{backend}"], "records.jsonl"
-    for key in thirty_keys(keys):
+    for key in [name[6:] for name in before if name.startswith("check:")] or thirty_keys(keys):
         yield f"check:{key}", ["check", key, *common], "records.jsonl"
     on = ["--host"] if backend == "host" else []
     for folder in ("right", "faults", "examples"):
@@ -188,12 +191,16 @@ def compare(name, facts, records, old, known, facts_only):
     which = 4 if facts_only else 3
     here = [c for c in digest.cases if c[0] in ids]
     left = [(c[0], c[which - 2]) for c in here]
+    gone = 0
     for pair in wanted:
         if pair in left:
             left.remove(pair)
             continue
+        gone += 1
         now = next((c[which] for c in here if c[0] == pair[0]), None)
         moved.append(f"{name}: a case is gone" if now is None else f"{name}: a record moved: {now}")
+    # The same case twice, once as it was and once otherwise.
+    moved += [f"{name}: a case has a second record"] * max(0, len(left) - gone)
     # Where identities of old and of new cases share four bytes, the pairs above have decided.
     if not moved and not left and digest.whole(which, ids) != wholes[which - 3]:
         moved.append(f"{name}: a record moved, and two bytes of its SHA-256 do not tell which")
@@ -219,9 +226,13 @@ def main():
         parser.error(f"{values.relative_to(ROOT)} is not there: --write makes it")
     assay = str(pathlib.Path(o.assay).resolve())
     new, moved, added, kept = {}, [], 0, 0
-    for name, words, file in calls(assay, o.backend):
-        if not o.only.search(name):
-            continue
+    try:
+        all_calls = [c for c in calls(assay, o.backend, [] if o.write else old) if o.only.search(c[0])]
+    except (OSError, subprocess.CalledProcessError) as e:
+        parser.error(f"{o.assay} does not list its keys: {e}")
+    if not all_calls:
+        parser.error(f"no call is called {o.only.pattern}")
+    for name, words, file in all_calls:
         with tempfile.TemporaryDirectory() as folder:
             facts, records = facts_of(assay, words, file, pathlib.Path(folder))
         if o.keep:
@@ -244,19 +255,26 @@ def main():
             if len(lines) > 3:
                 print(f"{group}: and {len(lines) - 3} more", flush=True)
         print(f"{name}: {len(records)} records", file=sys.stderr, flush=True)
-    if not new:
-        parser.error(f"no call is called {o.only.pattern}")
+
+    def asked_for(group):
+        """True if one of the calls makes this group."""
+        return any(group.startswith(name[:-1]) if name.endswith("*") else group == name for name, _, _ in all_calls)
+
+    gone = [group for group in sorted(old) if group not in new and (not o.only.pattern or asked_for(group))]
     if o.write:
-        known = known.union(*(paths_of(r) for _, records in new.values() for r in records)) if new else known
+        fields = known.union(*(paths_of(r) for _, records in new.values() for r in records))
+        if o.only.pattern and known and fields != known:
+            parser.error("records have new fields: write the values of all calls, without --only")
+        for name in gone:
+            del old[name]
         for name, (facts, records) in new.items():
-            digest = Digest(records, known)
+            digest = Digest(records, fields)
             old[name] = [sha(facts[0]).hex(), sha(facts[1]).hex(), digest.whole(3), digest.whole(4), digest.packed()]
         values.parent.mkdir(exist_ok=True)
-        text = "\n".join(["fields " + " ".join(sorted(known)), *("\t".join([n, *old[n]]) for n in sorted(old))])
+        text = "\n".join(["fields " + " ".join(sorted(fields)), *("\t".join([n, *old[n]]) for n in sorted(old))])
         values.write_text(text + "\n")
         print(f"{len(new)} groups with {kept} records are written to {values.relative_to(ROOT)}")
         return 0
-    gone = [] if o.only.pattern else sorted(set(old) - set(new))
     for name in gone:
         print(f"{name}: gone")
     print(f"{len(new)} groups, {kept} records: {len(moved) + len(gone)} moved, {added} cases are new")
