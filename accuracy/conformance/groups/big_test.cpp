@@ -33,15 +33,22 @@ std::string said(const Record& r) {
 }
 
 TEST(Big, TheColumnsOfALongRowAreJudgedLikeAnyRow) {
-  for (const char* key : {"online_block/f32@host", "safe_topk_block/f16@host", "topk_block/f32@host",
-                          "online_warp/bf16@host", "safe_block_half/f16@host", "naive_block/f32@host",
-                          "log_softmax_block/f32@host", "lse_block/bf16@host", "lazy_block/f32@host"}) {
+  for (const char* key :
+       {"online_block/f32@host", "safe_topk_block/f16@host", "topk_block/f32@host", "online_warp/bf16@host",
+        "naive_block/f32@host", "log_softmax_block/f32@host", "lse_block/bf16@host", "lazy_block/f32@host"}) {
     const std::vector<Record> all = big(*find_variant(key), long_row(300007));
     ASSERT_EQ(all.size(), 1u);
     EXPECT_EQ(all[0].status, Status::pass) << key << ": " << said(all[0]);
     EXPECT_EQ(all[0].V, 300007);
     EXPECT_EQ(all[0].rows_judged, 1);
   }
+}
+
+// In f16 arithmetic a typical output of such a row may be off by 2 %. A pass would tell nothing.
+TEST(Big, ALongRowOfCoarseArithmeticIsNotJudged) {
+  const std::vector<Record> all = big(*find_variant("safe_block_half/f16@host"), long_row(300007));
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_TRUE(too_coarse(all[0])) << said(all[0]);
 }
 
 TEST(Big, AFaultInALongRowIsNamedByItsOwnColumn) {
