@@ -24,6 +24,7 @@ TEST(CheatTable, IsRefusedWhereItSaysNothingOrNonsense) {
   EXPECT_EQ(refusal("run check x"), "cheats.txt:1: the first line must be `cheat NAME`");
   EXPECT_EQ(refusal("cheat a\nwhat b\nrun check x\n"), "cheats.txt:3: the cheat a expects nothing");
   EXPECT_EQ(refusal("cheat a\nstatus 0\n"), "cheats.txt:2: the cheat a has no line `what`");
+  EXPECT_EQ(refusal("cheat a\nwhat b\nstop x\nstatus 0\n"), "cheats.txt:3: stop needs a run behind it");
   EXPECT_EQ(refusal("cheat a\nwhat b\nstatus 0\nfly away\n"), "cheats.txt:4: no step is called fly");
   EXPECT_EQ(refusal("cheat a\nwhat b\nstatus 0\ncheat a\n"), "cheats.txt:4: there is a cheat a already");
 }

@@ -36,6 +36,9 @@ void finish(const std::vector<Cheat>& cheats, int line) {
   if (std::none_of(c.steps.begin(), c.steps.end(),
                    [](const Step& s) { return among(kExpectations, s.verb); }))
     refuse(line, "the cheat " + c.name + " expects nothing");
+  for (std::size_t i = 0; i < c.steps.size(); ++i)
+    if (c.steps[i].verb == "stop" && (i + 1 == c.steps.size() || c.steps[i + 1].verb != "run"))
+      refuse(c.steps[i].line, "stop needs a run behind it");
 }
 
 }  // namespace

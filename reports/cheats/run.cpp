@@ -195,7 +195,7 @@ class Run {
   }
 
   void call(const std::vector<std::string>& arguments) {
-    std::vector<std::string> words = {"timeout", "-k", "5", seconds_, "env", "-C", folder_.string()};
+    std::vector<std::string> words = {"timeout", "-k", "30", seconds_, "env", "-C", folder_.string()};
     words.insert(words.end(), environment_.begin(), environment_.end());
     if (guard_ == Guard::landlock) words.push_back("PATH=" + path_without_bwrap());
     words.push_back(program_);
