@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every folder below the six top folders is a room. Checks that includes between rooms form no circle, that a
 # room has at most 30 files and is at most three folders deep, and that no source file has more than 400
-# lines. layers.cmake checks the arrows between the six.
+# lines. No two headers define a type of one name in one namespace: the linker keeps the functions of one of
+# them for both. layers.cmake checks the arrows between the six.
 # Run as a test: cmake -DROOT=<source> -P rooms.cmake
 cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/includes.cmake)
@@ -39,6 +40,20 @@ foreach(top reference kernels accuracy properties fuzz reports)
     # Examples of users' kernels may include anything.
     if(NOT file MATCHES "\\.(h|hpp|cpp|cu|cuh|c)$" OR file MATCHES "/adapter/(fixtures|faults|right|examples?)/|^reports/cheats/kernels/")
       continue()
+    endif()
+    if(file MATCHES "\\.(hpp|cuh)$" AND text MATCHES "\nnamespace assay")
+      string(REGEX MATCHALL "\n(namespace [A-Za-z_:]+ {|(struct|class|enum class) [A-Za-z_0-9]+ [^;\n]*)" words "${text}")
+      set(namespace "")
+      foreach(word ${words})
+        if(word MATCHES "^\nnamespace (.*) {$")
+          string(MAKE_C_IDENTIFIER "${CMAKE_MATCH_1}" namespace)
+        elseif(word MATCHES "^\n[a-z ]+ ([A-Za-z_0-9]+) .*{" AND NOT namespace STREQUAL "")
+          if(DEFINED type_${namespace}_${CMAKE_MATCH_1} AND NOT file STREQUAL type_${namespace}_${CMAKE_MATCH_1})
+            list(APPEND bad "${CMAKE_MATCH_1} is defined in ${type_${namespace}_${CMAKE_MATCH_1}} and in ${file}")
+          endif()
+          set(type_${namespace}_${CMAKE_MATCH_1} ${file})
+        endif()
+      endforeach()
     endif()
     includes_of(targets ${ROOT}/${file})
     list(FILTER targets INCLUDE REGEX "^[a-z_]+/")

@@ -87,6 +87,14 @@ expect(rooms "")
 file(APPEND ${WORK}/fuzz/long.cpp "\n")
 expect(rooms "fuzz/long.cpp has 401 lines: more than 400")
 
+# Two types of one name; in another namespace they are two, and a declaration is none.
+plant_right()
+file(APPEND ${WORK}/reference/formats.hpp "\nnamespace assay {\nenum class Kind : int { one, two };\nclass Later;\n}\n")
+file(WRITE ${WORK}/fuzz/kinds.hpp "\nnamespace assay::fuzz {\nstruct Kind final {\n};\n}\nnamespace assay {\nstruct Later {\n};\n}\n")
+expect(rooms "")
+file(APPEND ${WORK}/fuzz/kinds.hpp "\nnamespace assay {\nstruct Kind {\n};\n}\n")
+expect(rooms "Kind is defined in")
+
 # A source file without its license, and one with another.
 file(REMOVE_RECURSE ${WORK})
 set(license "SPDX-License-Identifier: Apache-2.0")

@@ -150,9 +150,9 @@ std::vector<std::vector<Merge>> all_shapes(std::size_t n) {
   return all;
 }
 
-Counts counts_of(std::span<const Pair> leaves, std::span<const Merge> merges) {
+TreeCounts counts_of(std::span<const Pair> leaves, std::span<const Merge> merges) {
   const std::size_t n = leaves.size();
-  Counts c{std::vector<int>(n, 0), std::vector<int>(n, 0), {}, {}};
+  TreeCounts c{std::vector<int>(n, 0), std::vector<int>(n, 0), {}, {}};
   std::vector<float> maximum(n);
   std::vector<double> terms(n);
   std::vector<int> height(n, 0);
@@ -192,7 +192,7 @@ std::vector<Pair> values_of(const Algebra& algebra, const std::vector<Pair>& lea
   return values;
 }
 
-double log_error_bound(const Algebra& algebra, const Counts& counts, const ExactSum& terms) {
+double log_error_bound(const Algebra& algebra, const TreeCounts& counts, const ExactSum& terms) {
   const Internals internals = algebra.format == Dtype::f16    ? Internals::f16
                               : algebra.format == Dtype::bf16 ? Internals::bf16
                                                               : Internals::f32;

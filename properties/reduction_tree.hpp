@@ -43,13 +43,13 @@ std::vector<Merge> merges_of(Tree tree, std::size_t n);
 std::vector<std::vector<Merge>> all_shapes(std::size_t n);
 
 /// What the bound needs to know of a tree. It depends on the maxima of the leaves alone.
-struct Counts {
+struct TreeCounts {
   std::vector<int> additions;  // per leaf: merges above it, without those with the identity
   std::vector<int> rescales;   // per leaf: merges in which its side had the smaller maximum
   std::vector<double> terms;   // per merge: sum of d over the leaves below it
   std::vector<int> height;     // per merge: additions on the longest path from a leaf to it
 };
-Counts counts_of(std::span<const Pair> leaves, std::span<const Merge> merges);
+TreeCounts counts_of(std::span<const Pair> leaves, std::span<const Merge> merges);
 
 /// Evaluates one tree: the result of every merge. For a single leaf, the leaf itself.
 std::vector<Pair> values_of(const Algebra& algebra, const std::vector<Pair>& leaves,
@@ -63,6 +63,6 @@ struct ExactSum {
 };
 
 /// Bound on |ln(computed d / exact d)| for the tree that was counted.
-double log_error_bound(const Algebra& algebra, const Counts& counts, const ExactSum& terms);
+double log_error_bound(const Algebra& algebra, const TreeCounts& counts, const ExactSum& terms);
 
 }  // namespace assay

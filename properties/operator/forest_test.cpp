@@ -41,9 +41,9 @@ class Trees {
       const Leaves& r = rows_[t.row];
       const std::span<const Pair> nodes(values.data() + at, t.merges.size());
       at += t.merges.size();
-      const Counts counts = counts_of(r.leaves, t.merges);
+      const TreeCounts counts = counts_of(r.leaves, t.merges);
       const Pair root = nodes.empty() ? r.leaves[0] : nodes.back();
-      const Verdict v = judge(algebra_, root, counts, r.exact);
+      const TreeVerdict v = judge(algebra_, root, counts, r.exact);
       std::string wrong = d_outside_its_count(algebra_, t.merges, nodes, counts);
       if (!v.within)
         wrong = fmt::format("d = {:a} is off by {:.3g} times the tree's bound", root.d, v.utilisation);

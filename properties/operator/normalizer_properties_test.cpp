@@ -22,7 +22,9 @@ struct AlgebraCase {
   const Algebra* algebra;
   const Property* property;
 };
-void PrintTo(const AlgebraCase& c, std::ostream* os) { *os << name_of(*c.algebra) << "_" << c.property->name; }
+void PrintTo(const AlgebraCase& c, std::ostream* os) {
+  *os << name_of(*c.algebra) << "_" << c.property->name;
+}
 
 class Normalizer : public testing::TestWithParam<AlgebraCase> {};
 TEST_P(Normalizer, Has) {
@@ -39,8 +41,9 @@ std::vector<AlgebraCase> every_property_of(const Algebra& a) {
   return cases;
 }
 const auto kPropertyOfAlgebra = [](const auto& test) { return std::string(test.param.property->name); };
-#define ON(prefix, algebra) \
-  INSTANTIATE_TEST_SUITE_P(prefix, Normalizer, testing::ValuesIn(every_property_of(algebra)), kPropertyOfAlgebra)
+#define ON(prefix, algebra)                                                                   \
+  INSTANTIATE_TEST_SUITE_P(prefix, Normalizer, testing::ValuesIn(every_property_of(algebra)), \
+                           kPropertyOfAlgebra)
 ON(NormalizerHost, host::accurate);
 ON(NormalizerHostFast, host::fast);
 ON(NormalizerHostF16, host::narrow_f16);

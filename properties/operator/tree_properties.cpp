@@ -18,11 +18,11 @@ namespace {
 struct Reduced {
   Pair value;
   double bound = 0;
-  Verdict verdict;
+  TreeVerdict verdict;
 };
 Reduced reduce(const Algebra& a, const Row& row, const std::vector<Merge>& merges, const ExactRow& exact) {
   const std::vector<Pair> leaves = leaves_of(a, row);
-  const Counts counts = counts_of(leaves, merges);
+  const TreeCounts counts = counts_of(leaves, merges);
   const Pair value = values_of(a, leaves, merges).back();
   return {value, log_error_bound(a, counts, exact.lo), judge(a, value, counts, exact)};
 }
@@ -126,7 +126,7 @@ void weighted_counts_around_two_to_the_p(const Algebra& a) {
   const Tree tree = *trees();
   for (Pair& p : leaves) p.d = std::floor(p.d);
   const auto merges = merges_of(tree, n);
-  const Counts counts = counts_of(leaves, merges);
+  const TreeCounts counts = counts_of(leaves, merges);
   RC_CLASSIFY(counts.terms.back() > exact_count(a.format), "past 2^p");
   RC_CLASSIFY(counts.terms.back() > exact_count(a.format) / 2 && counts.terms.back() <= exact_count(a.format),
               "up to 2^p");
@@ -161,7 +161,7 @@ ExactRow exact_row(const Row& row) {
   return {truth.m, {truth.d, ones, truth.s.lo}, {truth.d, ones, truth.s.hi}};
 }
 
-Verdict judge(const Algebra& a, Pair computed, const Counts& counts, const ExactRow& exact) {
+TreeVerdict judge(const Algebra& a, Pair computed, const TreeCounts& counts, const ExactRow& exact) {
   const double bound = log_error_bound(a, counts, exact.lo);
   const double error = std::max(log_error(computed, exact.lo.sum), log_error(computed, exact.hi.sum));
   // max() ignores a NaN in second place, so both are tested.
@@ -171,7 +171,7 @@ Verdict judge(const Algebra& a, Pair computed, const Counts& counts, const Exact
 }
 
 std::string d_outside_its_count(const Algebra& a, std::span<const Merge> merges, std::span<const Pair> values,
-                                const Counts& counts) {
+                                const TreeCounts& counts) {
   const double u = unit_roundoff(a.format);
   for (std::size_t k = 0; k < merges.size(); ++k) {
     const double j = counts.terms[k];

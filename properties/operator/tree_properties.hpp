@@ -28,15 +28,15 @@ ExactRow exact_row(const Row& row);
 
 /// Error of a computed d as a share of its tree's bound: |ln(d / exact)| / bound, and whether it is at most
 /// 1. For NaN it is not.
-struct Verdict {
+struct TreeVerdict {
   double utilisation = 0;
   bool within = false;
 };
-Verdict judge(const Algebra& a, Pair computed, const Counts& counts, const ExactRow& exact);
+TreeVerdict judge(const Algebra& a, Pair computed, const TreeCounts& counts, const ExactRow& exact);
 
 /// Checks 1 <= d <= j at every node of the tree: exactly while j <= 2^p, and up to j (1 + u)^h above. A node
 /// over no finite leaf must be the identity. Empty, or what is wrong and where.
 std::string d_outside_its_count(const Algebra& a, std::span<const Merge> merges, std::span<const Pair> values,
-                                const Counts& counts);
+                                const TreeCounts& counts);
 
 }  // namespace assay

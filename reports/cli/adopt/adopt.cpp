@@ -188,8 +188,8 @@ int run_adopt_command(AdoptArguments& o) {
   journal.finish();
   print_verdict(render_certificate_terminal(c));
   tell("{}certificate: {}\npage: {}\nbadge: {}\n", seed_line(data.environment),
-             (out / "certificate.json").string(),
-             std::filesystem::absolute(out / "certificate.html").string(), badge_line(c, folder));
+       (out / "certificate.json").string(), std::filesystem::absolute(out / "certificate.html").string(),
+       badge_line(c, folder));
   return answer.give(document_of_adoption(c, data), out.path(),
                      {"certificate.json", "certificate.html", "badge.svg", "badge.md", "check/records.jsonl",
                       "check/index.html"});

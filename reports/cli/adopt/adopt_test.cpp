@@ -91,7 +91,8 @@ TEST_F(Adopt, ARightKernelGetsACertificateThatVerifies) {
   // The same kernel of another type is another kernel.
   const Outcome other = verify("safe_block/f16@host");
   EXPECT_EQ(other.status, kFailed) << other.out;
-  EXPECT_NE(other.out.find("the certificate leaves out the kernel safe_block/f16@host"), other.out.npos) << other.out;
+  EXPECT_NE(other.out.find("the certificate leaves out the kernel safe_block/f16@host"), other.out.npos)
+      << other.out;
 }
 
 /// Probes choose their own row lengths, so they are not planned by those.

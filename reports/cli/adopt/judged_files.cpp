@@ -122,7 +122,10 @@ std::vector<CertifiedFile> judged_files(const std::string& word, const std::vect
 }
 
 std::vector<std::string> not_hashed(const std::string& word) {
-  if (is_python_callable(word)) return {"the Python interpreter and the packages that it has installed: their names and versions are here, and no hash of their code"};
+  if (is_python_callable(word))
+    return {
+        "the Python interpreter and the packages that it has installed: their names and versions are here, "
+        "and no hash of their code"};
   return {};
 }
 

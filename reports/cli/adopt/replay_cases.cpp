@@ -28,7 +28,7 @@ int threads_for(const ReplayOptions& o, const std::vector<Target>& targets) {
 }
 
 /// Every check that a replayed case has was made when its kernel was certified.
-void require_checks(const Certificate& c, Verification& v) {
+void require_checks(const Certificate& c, VerifyResult& v) {
   for (const CertifiedKernel& k : c.kernels) {
     std::set<std::string> missing;
     for (const Record& r : v.records)
@@ -46,7 +46,7 @@ void require_checks(const Certificate& c, Verification& v) {
 /// know the others.
 void judge_new_cases(const Certificate& c, const ReplayOptions& o, const std::vector<Target>& targets,
                      const std::vector<const CertifiedCase*>& like, int threads,
-                     std::vector<std::optional<CaseRunner>>& places, Verification& v) {
+                     std::vector<std::optional<CaseRunner>>& places, VerifyResult& v) {
   std::vector<std::optional<Record>> made(like.size());
   parallel_for_workers(like.size(), threads, [&](std::size_t i, int worker) {
     std::optional<CaseRunner>& place = places[static_cast<std::size_t>(worker)];
@@ -68,10 +68,11 @@ void judge_new_cases(const Certificate& c, const ReplayOptions& o, const std::ve
 bool is_right(const Certificate& c) { return c.exit_status == kPassed || c.exit_status == kUndeclaredLimits; }
 
 void replay_cases(const Certificate& c, const ReplayOptions& o, const std::vector<Target>& targets,
-                  bool same_bytes, Verification& v) {
+                  bool same_bytes, VerifyResult& v) {
   const std::vector<const CertifiedCase*> sample = sample_of(c.cases, o.cases, o.seed);
   const int threads = threads_for(o, targets);
-  std::vector<std::optional<CaseRunner>> places(static_cast<std::size_t>(workers_for(sample.size(), threads)));
+  std::vector<std::optional<CaseRunner>> places(
+      static_cast<std::size_t>(workers_for(sample.size(), threads)));
   std::vector<std::optional<Record>> records(sample.size());
   std::vector<char> bits(sample.size(), 0);
   v.cases.resize(sample.size());

@@ -277,8 +277,8 @@ void sweep_step(const std::vector<Target>& targets, const StepOptions& o, const 
       wrong = wrong || r.verified == "fail" || !r.key.ends_with(name(Backend::plugin));
     }
     if (!r.median_us) continue;
-    c.speed.push_back({r.key, r.verified, r.rows, r.V, r.k, r.median_us, r.gb_per_s, r.share_of_copy,
-                       share_of_fastest(r)});
+    c.speed.push_back(
+        {r.key, r.verified, r.rows, r.V, r.k, r.median_us, r.gb_per_s, r.share_of_copy, share_of_fastest(r)});
   }
   step.state = wrong                ? StepState::failed
                : result.failed > 0  ? StepState::undecided

@@ -19,7 +19,7 @@ struct Replayed {
 };
 
 /// What a verification finds.
-struct Verification {
+struct VerifyResult {
   std::vector<std::string> differences;   // of files, of the certificate itself, of kernels
   std::vector<std::string> not_compared;  // data of steps that do not lie beside the certificate
   std::vector<std::string> notes;         // what was typed and is not what the certificate says
@@ -27,7 +27,7 @@ struct Verification {
   std::int64_t fresh = 0;           // new cases that were judged
   std::vector<Record> fresh_wrong;  // of these, the ones that failed
   std::vector<Record> records;      // of the cases that were replayed
-  bool bits = false;  // the figures of at least one kernel were compared bit for bit
+  bool bits = false;                // the figures of at least one kernel were compared bit for bit
 };
 
 /// A certificate of a kernel that passed, perhaps within limits that nobody declared or judged in part.
@@ -40,9 +40,9 @@ struct ReplayOptions {
   int threads = 0;
 };
 
-/// Runs a sample of the cases again. `same_bytes`: kernels on the CPU must give the same bits. Of a kernel that
-/// passed, as many new cases are judged.
+/// Runs a sample of the cases again. `same_bytes`: kernels on the CPU must give the same bits. Of a kernel
+/// that passed, as many new cases are judged.
 void replay_cases(const Certificate& c, const ReplayOptions& o, const std::vector<Target>& targets,
-                  bool same_bytes, Verification& v);
+                  bool same_bytes, VerifyResult& v);
 
 }  // namespace assay

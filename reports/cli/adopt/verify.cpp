@@ -73,7 +73,7 @@ bool same_binary(const std::vector<CertifiedFile>& then, const std::vector<Certi
 
 /// What a certificate says twice must agree, whoever wrote it; and what it says and what its steps wrote.
 void check_itself(const Certificate& c, const std::string& text, const std::filesystem::path& file,
-                  Verification& v) {
+                  VerifyResult& v) {
   if (std::string changed = changed_since(text); !changed.empty())
     v.differences.push_back(std::move(changed));
   for (std::string& one : contradictions(c)) v.differences.push_back(std::move(one));
@@ -84,18 +84,18 @@ void check_itself(const Certificate& c, const std::string& text, const std::file
   v.not_compared = std::move(data.not_compared);
 }
 
-std::size_t agreed(const Verification& v) {
+std::size_t agreed(const VerifyResult& v) {
   return static_cast<std::size_t>(
       std::count_if(v.cases.begin(), v.cases.end(), [](const Replayed& r) { return r.difference.empty(); }));
 }
 
-int status_of_verification(const Verification& v, const Certificate& c) {
+int status_of_verification(const VerifyResult& v, const Certificate& c) {
   if (!v.differences.empty() || agreed(v) < v.cases.size() || !v.fresh_wrong.empty()) return kFailed;
   // Of a PASS at least one case is replayed. A certificate of nothing is what it says.
   return is_right(c) && v.cases.empty() ? kFailed : c.exit_status;
 }
 
-VerdictDocument document_of_verification(const Verification& v, const Certificate& c, double seconds) {
+VerdictDocument document_of_verification(const VerifyResult& v, const Certificate& c, double seconds) {
   VerdictDocument d;
   d.command = "verify";
   d.exit_status = status_of_verification(v, c);
@@ -151,7 +151,7 @@ VerdictDocument document_of_verification(const Verification& v, const Certificat
   return d;
 }
 
-void print_verification(const VerdictDocument& d, const Verification& v, const std::string& certificate) {
+void print_verification(const VerdictDocument& d, const VerifyResult& v, const std::string& certificate) {
   std::string text = fmt::format("{} {}: {}\n", d.verdict, certificate, d.reason);
   for (std::size_t i = 1; i < v.differences.size(); ++i) text += "  " + v.differences[i] + "\n";
   for (const Replayed& r : v.cases)
@@ -168,7 +168,7 @@ std::string changed_file(std::string differs, const Certificate& c) {
 }
 
 /// What a certificate says of its kernels, and what they are.
-void compare_with_targets(const Certificate& c, const std::vector<Target>& targets, Verification& v) {
+void compare_with_targets(const Certificate& c, const std::vector<Target>& targets, VerifyResult& v) {
   for (const Target& t : targets) {
     const std::string key = t.variant.key();
     const auto k = std::find_if(c.kernels.begin(), c.kernels.end(),
@@ -192,7 +192,7 @@ void compare_with_targets(const Certificate& c, const std::vector<Target>& targe
 
 /// Compares the kernel's files and, if they are the same ones, replays cases. False, after words about it, if
 /// the kernel cannot run on this machine.
-bool compare_kernels(const Certificate& c, const VerifyArguments& o, Verification& v) {
+bool compare_kernels(const Certificate& c, const VerifyArguments& o, VerifyResult& v) {
   // The file that the word names, before anything of it is compiled or loaded.
   std::vector<CertifiedFile> named = named_file(c.target.word), certified;
   for (const CertifiedFile& f : c.files)
@@ -247,7 +247,7 @@ int run_verify_command(VerifyArguments& o) {
   Certificate c = certificate_from_text(text, file.string());
   const OutFolder out(o.out);
   settle(o.seed, out.path(), false);
-  Verification v;
+  VerifyResult v;
   check_itself(c, text, file, v);
   // What contradicts itself is of nobody knows what: nothing of it is compiled, loaded or run.
   if (v.differences.empty()) {
