@@ -34,7 +34,7 @@ std::vector<std::string> kept_environment(std::span<const std::string_view> name
     if (all) name.remove_suffix(1);
     for (char** one = environ; one && *one; ++one) {
       const std::string_view text = *one;
-      if (text.starts_with(name) &&
+      if (text.starts_with(name) && std::ranges::count(kept, text) == 0 &&
           (all ? text.find('=') != text.npos : text.substr(name.size()).starts_with('=')))
         kept.emplace_back(text);
     }

@@ -33,6 +33,9 @@ TEST(Environment, AKernelGetsWhatTheUserNames) {
   EXPECT_TRUE(has("ASSAY_TEST_B=2"));
   EXPECT_TRUE(has("CUDA_TEST_A=1")) << "once, although two lists have it";
   EXPECT_FALSE(has("ASSAY_TEST_SECRET=token"));
+  setenv(kKeepVariable, "*", 1);
+  EXPECT_TRUE(has("ASSAY_TEST_SECRET=token"));
+  EXPECT_TRUE(has("CUDA_TEST_A=1")) << "once";
   for (const char* name : {"ASSAY_TEST_SECRET", "ASSAY_TEST_B", "CUDA_TEST_A", kKeepVariable}) unsetenv(name);
 }
 

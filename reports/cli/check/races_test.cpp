@@ -174,6 +174,21 @@ TEST_F(Races, AnEarlyAnswerCountsIfEveryLaunchWasWatched) {
   EXPECT_NE(r.reason.find("none of the launches for racecheck"), std::string::npos) << r.reason;
 }
 
+TEST_F(Races, TheWorkersOfTheToolsChildHaveTheToolsVariablesAndNoSecret) {
+  does("told.cu", "NV_ASSAY_TEST=1 env > environment\n" + child(9, 0) + kClean + kChildsStatus);
+  setenv("ASSAY_TEST", "1", 1);
+  setenv("OTHER_TEST_SECRET", "token", 1);
+  EXPECT_EQ(record("told.cu").status, Status::pass);
+  unsetenv("OTHER_TEST_SECRET");
+  unsetenv("ASSAY_TEST");
+  std::ifstream in(folder_ / "environment");
+  const std::string all((std::istreambuf_iterator<char>(in)), {});
+  EXPECT_NE(all.find("NV_ASSAY_TEST=1\n"), std::string::npos) << all;
+  EXPECT_NE(all.find("\nASSAY_TEST=1\n"), std::string::npos) << all;
+  EXPECT_NE(all.find("\nASSAY_KEEP_ENV=*\n"), std::string::npos) << all;
+  EXPECT_EQ(all.find("token"), std::string::npos) << all;
+}
+
 TEST_F(Races, WithoutTheToolNothingIsWatchedAndTheRecordSaysWhy) {
   setenv("PATH", "/nowhere", 1);
   const Record r = record("alone.cu", "alone.cu");

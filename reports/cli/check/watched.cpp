@@ -15,6 +15,7 @@
 #include "accuracy/conformance/bench.hpp"
 #include "accuracy/reproduce.hpp"
 #include "kernels/device.hpp"
+#include "kernels/isolation/process/environment.hpp"
 #include "reference/file_writing.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
@@ -110,9 +111,21 @@ static bool launches_came_back(const Ran& ran) {
   return ran.status == kEnvironment && ("\n" + ran.output).find(verdict) != std::string::npos;
 }
 
+/// The tool finds the child's workers by variables of its own (NV_*, LD_PRELOAD, ...). So the child gives its
+/// workers all that it has, and the tool begins with no more than kernels get and this program reads.
+static std::string environment_of_tool() {
+  std::vector<std::string> all = isolation::environment_of_kernels();
+  constexpr std::string_view kOwn[] = {"ASSAY_*"};
+  for (std::string& one : isolation::kept_environment(kOwn)) all.push_back(std::move(one));
+  all.push_back(std::string(isolation::kKeepVariable) + "=*");
+  std::string words = "env -i";
+  for (const std::string& one : all) words += " " + shell_quoted(one);
+  return words;
+}
+
 Ran sanitized(const std::string& tool, const std::string& child, std::string& found) {
-  Ran ran = shell(fmt::format("compute-sanitizer --tool {} --target-processes all --error-exitcode {} {}",
-                              tool, kToolFound, child));
+  Ran ran = shell(fmt::format("{} compute-sanitizer --tool {} --target-processes all --error-exitcode {} {}",
+                              environment_of_tool(), tool, kToolFound, child));
   if (launches_came_back(ran)) ran.status = 0;
   // Equal values written by two threads are at most a warning, and no result can show such a hazard.
   const bool clean = ran.output.find("ERROR SUMMARY: 0 errors") != std::string::npos ||
