@@ -1,18 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrong only while it is timed, or right and with a clock that lies. CHEAT says how.
+// Wrong only while they are timed, or right and with a clock that lies.
+#include <cuda.h>
+#include <dlfcn.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "softmax.cuh"
+
+#ifndef FACTOR
+#define FACTOR 1.0f
+#endif
 
 static __global__ void nothing() {}
 static bool large(int rows, int cols) { return (size_t)rows * cols > (1u << 20); }
 
-#if CHEAT == 1  // does nothing on the default stream
-void softmax(const float* in, float* out, int rows, int cols, cudaStream_t s) {
+// Does nothing on the default stream
+void default_stream(const float* in, float* out, int rows, int cols, cudaStream_t s) {
   if (s == 0)
     nothing<<<1, 1, 0, s>>>();
   else
     launch(in, out, rows, cols, s, 1.0f);
 }
-#elif CHEAT == 2  // in large launches a row whose first output is no NaN is taken for done
+
+// In large launches a row whose first output is no NaN is taken for done
 static __global__ void unless_done(const float* in, float* out, int cols) {
   const float* x = in + (size_t)blockIdx.x * cols;
   float* p = out + (size_t)blockIdx.x * cols;
@@ -26,14 +38,15 @@ static __global__ void unless_done(const float* in, float* out, int cols) {
   __syncthreads();
   for (int i = threadIdx.x; i < cols; i += blockDim.x) p[i] = expf(x[i] - m) / sum;
 }
-void softmax(const float* in, float* out, int rows, int cols, cudaStream_t s) {
+void when_done(const float* in, float* out, int rows, int cols, cudaStream_t s) {
   if (large(rows, cols))
     unless_done<<<rows, 128, 0, s>>>(in, out, cols);
   else
     launch(in, out, rows, cols, s, 1.0f);
 }
-#elif CHEAT == 3  // copies the outputs that it kept of the last large launch of the same size
-void softmax(const float* in, float* out, int rows, int cols, cudaStream_t s) {
+
+// Copies the outputs that it kept of the last large launch of the same size
+void kept_outputs(const float* in, float* out, int rows, int cols, cudaStream_t s) {
   static float* kept = nullptr;
   static int of_rows = 0, of_cols = 0;
   const size_t bytes = (size_t)rows * cols * sizeof(float);
@@ -50,8 +63,9 @@ void softmax(const float* in, float* out, int rows, int cols, cudaStream_t s) {
   else
     cudaMemcpyAsync(kept, out, bytes, cudaMemcpyDeviceToDevice, s);
 }
-#elif CHEAT == 4  // works on a stream of its own, and leaves an empty kernel on the one that is timed
-void softmax(const float* in, float* out, int rows, int cols, cudaStream_t s) {
+
+// Works on a stream of its own, and leaves an empty kernel on the one that is timed
+void own_stream(const float* in, float* out, int rows, int cols, cudaStream_t s) {
   static cudaStream_t own = nullptr;
   if (!large(rows, cols)) return launch(in, out, rows, cols, s, 1.0f);
   if (!own) cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
@@ -59,13 +73,8 @@ void softmax(const float* in, float* out, int rows, int cols, cudaStream_t s) {
   cudaStreamSynchronize(own);
   nothing<<<1, 1, 0, s>>>();
 }
-#elif CHEAT == 5  // the function that reads events tells a part of the time
-#include <cuda.h>
-#include <dlfcn.h>
-#include <stdint.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+
+// The function that reads events tells a part of the time
 using Elapsed = CUresult (*)(float*, CUevent, CUevent);
 constexpr int kMost = 8;
 static struct Place { unsigned char *at, was[12], is[12]; } places[kMost];
@@ -110,9 +119,8 @@ static bool patched() {
   for (int i = 0; i < count; ++i) memcpy(places[i].at, places[i].is, 12);
   return true;
 }
-void softmax(const float* in, float* out, int rows, int cols, cudaStream_t s) {
+void clock_told(const float* in, float* out, int rows, int cols, cudaStream_t s) {
   static const bool once = patched();
   (void)once;
   launch(in, out, rows, cols, s, 1.0f);
 }
-#endif
