@@ -11,7 +11,8 @@ namespace assay {
 /// Replaces each sentence by "x". What is empty stays so: that there is nothing to say is a fact.
 void replace_texts(Record& r);
 
-/// Does so in a build with ASSAY_X_TEXTS, and nothing in others. Every record of `check` and `report` passes here.
+/// Does so in a build with ASSAY_X_TEXTS, and nothing in others. Every record of `check` and `report` passes
+/// here.
 void finish_texts(Record& r);
 
 }  // namespace assay

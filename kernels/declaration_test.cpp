@@ -213,7 +213,8 @@ TEST(Declaration, NamesTheNearestWordOrAll) {
   for (const char* text : {"tolerance=1e-3", "abc=1"}) {
     EXPECT_NE(refusal_of_declaration(text).find("the words are algorithm, shift, exp, "), std::string::npos)
         << refusal_of_declaration(text);
-    EXPECT_TRUE(refusal_of_declaration(text).ends_with(", finite, k_up_to_V, max_k")) << refusal_of_declaration(text);
+    EXPECT_TRUE(refusal_of_declaration(text).ends_with(", finite, k_up_to_V, max_k"))
+        << refusal_of_declaration(text);
   }
   EXPECT_NE(refusal_of_declaration(std::string(9000, 'a') + "=1").find("the words are "), std::string::npos);
 }
@@ -259,7 +260,8 @@ TEST(Declaration, CausalIsOfASoftmax) {
   refuse_idle_words(v);
   v.op = Op::lse;
   EXPECT_THROW(refuse_idle_words(v), InputError);
-  EXPECT_NE(refusal_of_declaration("causal=yes").find("'yes' is none of no, zeros, lower"), std::string::npos);
+  EXPECT_NE(refusal_of_declaration("causal=yes").find("'yes' is none of no, zeros, lower"),
+            std::string::npos);
   EXPECT_EQ(own_columns(v.claim, 12, 5), 3);
   EXPECT_EQ(own_columns(stranger().claim, 12, 5), 5);
 }

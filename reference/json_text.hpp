@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON from files, with errors in plain words: the library's own texts name its exceptions and quote whatever bytes it
-// has met.
+// JSON from files, with errors in plain words: the library's own texts name its exceptions and quote whatever
+// bytes it has met.
 #pragma once
 
 #include <nlohmann/json.hpp>

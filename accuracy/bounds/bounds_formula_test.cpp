@@ -157,8 +157,10 @@ Expected expected(const Claim& c, Backend backend, Dtype out, const std::vector<
     for (std::size_t r = 1; r < static_cast<std::size_t>(finite) + more; r *= 2) {
       Real heads = 0, of_heads = 0, tails = share * std::exp(lam_(u));
       for (std::size_t k = 0; k < static_cast<std::size_t>(finite); ++k)
-        if (k < r) heads += p(k), of_heads += grown(k);
-        else tails += grown(k);
+        if (k < r)
+          heads += p(k), of_heads += grown(k);
+        else
+          tails += grown(k);
       const Real among = std::min<Real>(static_cast<Real>(r - 1), additions) * lam_(u), q = 1 - heads;
       const Real above = std::log(of_heads + 2 * tails * std::exp(additions * lam_(u))) + among;
       const Real below = std::log(of_heads) + among + 2 * lam_(q);

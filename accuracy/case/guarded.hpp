@@ -29,7 +29,7 @@ struct Layout {
   int poison = 0;
   Stale outputs = Stale::mark;  // what outputs hold before the launch
   std::uint64_t draw = 0;       // every pattern is drawn from it; 0: from the seed of the run
-  std::size_t guard = 512;  // bytes on either side of every payload, a multiple of 256
+  std::size_t guard = 512;      // bytes on either side of every payload, a multiple of 256
   LaunchOptions launch = {};
 };
 

@@ -90,7 +90,7 @@ class Keeper;
 struct ConformanceOptions {
   std::vector<std::string> only;  // names of groups; empty: all but the optional ones
   std::vector<std::string> also;  // optional groups, in addition to those
-  Part part = Part::all;  // which part of the groups; a part may be empty
+  Part part = Part::all;          // which part of the groups; a part may be empty
   Extent extent = Extent::normal;
   Narrowing narrow;
   std::int64_t most_elements = 0;  // larger cases are not planned; 0: all cases are

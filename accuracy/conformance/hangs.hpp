@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hanging launches may cost in one check of a kernel, over all its groups and all runs of the search for a
-// contract.
+// What hanging launches may cost in one check of a kernel, over all its groups and all runs of the search for
+// a contract.
 #pragma once
 
 #include <atomic>
@@ -9,8 +9,9 @@
 
 namespace assay::conformance {
 
-/// Three cases show that a kernel hangs. From then on, hanging launches may take 20 seconds together; then the rest
-/// is left. Launches that come back cost nothing here, so a kernel that hangs at some sizes is judged at the others.
+/// Three cases show that a kernel hangs. From then on, hanging launches may take 20 seconds together; then
+/// the rest is left. Launches that come back cost nothing here, so a kernel that hangs at some sizes is
+/// judged at the others.
 class Hangs {
  public:
   static constexpr int kShown = 3;

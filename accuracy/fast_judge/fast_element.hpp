@@ -55,7 +55,7 @@ struct RowConstants {
   float common = 0;  // lower bound of the element's bound without its own error
   double inverse_s = 0;
   double tree = 0;  // lower bound of h lam(u)
-  double w = 0;  // lower bound
+  double w = 0;     // lower bound
 };
 
 /// Computes them from the sums over the row: s = sum e, and weighted = sum e (sigma + eps), accurate to 1 %.

@@ -24,7 +24,8 @@ class OpenRow {
     const RowBounds& bounds = *prepared.bounds;
     const RowCase row_case{&t, row_};
     Tally tally;
-    const RowContext c{claim_, terms_, out_, out_, row_case, &bounds, &prepared.shift(), tally, statistics, nullptr};
+    const RowContext c{claim_, terms_,     out_,   out_, row_case, &bounds, &prepared.shift(),
+                       tally,  statistics, nullptr};
     const double top = bounds.range_top;
     std::vector<double> values;
     for (std::int64_t j = 0; j < static_cast<std::int64_t>(t.x.size()); ++j) {
@@ -47,7 +48,8 @@ class OpenRow {
     const RowCase row_case{&t, row_};
     Tally tally;
     ErrorStatistics ignored;
-    const RowContext c{claim_, terms_, out_, out_, row_case, &bounds, &prepared.shift(), tally, ignored, nullptr};
+    const RowContext c{claim_, terms_,  out_,   out_, row_case, &bounds, &prepared.shift(),
+                       tally,  ignored, nullptr};
     const std::uint64_t bits = load_bits(out_, probs_, j);
     passed = judge_element(c, j, decode(out_, bits), bits);
     return tally.undecided() == 0;

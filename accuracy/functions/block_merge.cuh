@@ -4,8 +4,8 @@
 
 namespace assay {
 
-/// Merges every thread's `own` into `*total`, by a tree over the block's kThreads threads. Every thread must call
-/// it.
+/// Merges every thread's `own` into `*total`, by a tree over the block's kThreads threads. Every thread must
+/// call it.
 template <int kThreads, class Stats>
 __device__ void merge_over_block(const Stats& own, Stats* total) {
   // Shared variables may not have initialisers, which Stats has, so this is raw memory.

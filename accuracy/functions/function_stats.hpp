@@ -64,12 +64,12 @@ struct Counts {
 };
 
 struct Stats : Counts {
-  Worst ulp;                   // largest error of a normal result, ulp
-  Worst tiny;                  // of a subnormal result, in smallest subnormals
-  Worst relative;              // of a normal result, in units of 2^-p
-  Worst absolute;              // where only an absolute error is documented
-  Worst slope;                 // (error - limit) / |a|, ulp; above 0 only where the limit is not enough
-  double signed_sum = 0;       // ulp, over normal results with an argument in [mean_lo, mean_hi]
+  Worst ulp;              // largest error of a normal result, ulp
+  Worst tiny;             // of a subnormal result, in smallest subnormals
+  Worst relative;         // of a normal result, in units of 2^-p
+  Worst absolute;         // where only an absolute error is documented
+  Worst slope;            // (error - limit) / |a|, ulp; above 0 only where the limit is not enough
+  double signed_sum = 0;  // ulp, over normal results with an argument in [mean_lo, mean_hi]
   std::int64_t signed_count = 0;
   Broken special_wrong;  // a special result that breaks the rule
   Broken not_one;        // exp(+-0) is not 1

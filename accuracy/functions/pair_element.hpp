@@ -27,11 +27,11 @@ struct PairRules {
   double half_ulp = 0;          // 0.5 where a wider result is rounded to f16 at the end, 0 elsewhere
   double eps_0 = 0, slope = 0;  // own error of the smaller element: eps_0 + slope t
   double apart = 0;             // lam(D_own) + lam(u_out), twice: errors not common to both elements
-  double w = 0;      // absolute error of an element, before the rounding to f16
-  double w_out = 0;  // the same, after that rounding
-  bool naive = false;    // no subtracted maximum: has a domain, and its own policy for +inf
-  double domain_lo = 0;  // naive: a maximum from here ...
-  double domain_hi = 0;  // ... up to here is certainly inside; from domain_out on certainly outside
+  double w = 0;                 // absolute error of an element, before the rounding to f16
+  double w_out = 0;             // the same, after that rounding
+  bool naive = false;           // no subtracted maximum: has a domain, and its own policy for +inf
+  double domain_lo = 0;         // naive: a maximum from here ...
+  double domain_hi = 0;         // ... up to here is certainly inside; from domain_out on certainly outside
   double domain_out = 0;
   bool zero_rows = false;  // a row of only -inf gives 0, not NaN
   bool inf_only = false;   // +inf gives NaN there and 0 elsewhere, not NaN everywhere

@@ -17,9 +17,9 @@ namespace assay {
 
 struct PairResult : pairs::PairCounts {
   std::string key;
-  std::string status;       // pass, fail, not_run
-  std::string reason;       // of fail and not_run
-  std::int64_t stride = 1;  // 1: every pair
+  std::string status;           // pass, fail, not_run
+  std::string reason;           // of fail and not_run
+  std::int64_t stride = 1;      // 1: every pair
   std::int64_t full_check = 0;  // rows that the cheap judge left open
   std::int64_t by_mpfr = 0;     // of those, rows that needed the MPFR tier
   std::int64_t failed = 0, undecided = 0;

@@ -20,7 +20,7 @@ struct PreparedRow {
   std::optional<RowTruth> own_truth;
   std::optional<Terms> own_terms;  // those of the selected elements' shorter sum
   double threshold = 0;            // of min_p and top_p
-  std::string outside;  // why the claim says nothing about the row; else empty
+  std::string outside;             // why the claim says nothing about the row; else empty
 
   const Terms& terms(const Terms& plain) const { return own_terms ? *own_terms : plain; }
   const RowTruth& truth(const RowTruth& plain) const { return own_truth ? *own_truth : plain; }

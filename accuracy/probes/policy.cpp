@@ -40,8 +40,8 @@ Observation repeats(const Variant& v) {
   bool anywhere = same(a.value, 0, c.value, 0, n);
   for (std::size_t r = 1; r < 3; ++r)
     anywhere = anywhere && same(a.value, 0, a.value, r * n, n) && (a.d.empty() || a.d[0] == a.d[r]);
-  o.trait =
-      again ? anywhere ? "same bits at every batch position tried" : "repeats itself" : "does not repeat itself";
+  o.trait = again ? anywhere ? "same bits at every batch position tried" : "repeats itself"
+                  : "does not repeat itself";
   o.saw = fmt::format("a row of {} at three places of a batch, alone, and again under another schedule", V);
   if (v.claim.determinism != Determinism::not_guaranteed) {
     ++o.judged;

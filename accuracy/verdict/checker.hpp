@@ -24,7 +24,7 @@ struct CheckOptions {
   std::int64_t offset = 0;
   LaunchOptions launch = {};
   std::uint64_t seed = 0;  // of what the buffers hold before each launch
-  bool nearest = true;  // if the case fails, look for the nearest class that it would pass
+  bool nearest = true;     // if the case fails, look for the nearest class that it would pass
   /// The author's own promise (check `max_ulp`): no element is further from the exact value than this many
   /// ulp.
   std::optional<double> max_ulp = {};

@@ -165,17 +165,21 @@ INSTANTIATE_TEST_SUITE_P(Kernels, WrongStrangers, testing::ValuesIn(kWrong),
 
 /// If the author of a right kernel declared too little, the record names the missing words.
 TEST(Strangers, AFailureNamesTheWordsThatAreMissing) {
-  EXPECT_EQ(judged_stranger(stranger(exp2_product), "normal_10", 1000).behaves_like, "would pass with exp=fast");
+  EXPECT_EQ(judged_stranger(stranger(exp2_product), "normal_10", 1000).behaves_like,
+            "would pass with exp=fast");
   EXPECT_EQ(judged_stranger(stranger(zero_policy), "all_neg_inf", 33).behaves_like,
             "would pass with all_neg_inf=zero");
   EXPECT_EQ(judged_stranger(stranger(ftz), "subnormal_out", 33).behaves_like, "would pass with ftz=yes");
-  EXPECT_EQ(judged_stranger(stranger(no_maximum), "normal_1", 33).status, Status::pass) << "nothing to tell it by";
-  EXPECT_EQ(judged_stranger(stranger(two_pass, "height=log2(V); algorithm=safe; division=ieee; normalise=recomputed"),
-                   "long_tail", 4099, 1)
+  EXPECT_EQ(judged_stranger(stranger(no_maximum), "normal_1", 33).status, Status::pass)
+      << "nothing to tell it by";
+  EXPECT_EQ(judged_stranger(
+                stranger(two_pass, "height=log2(V); algorithm=safe; division=ieee; normalise=recomputed"),
+                "long_tail", 4099, 1)
                 .behaves_like,
             "would pass with height=V");
   const std::string half =
-      judged_stranger(stranger(half_inside, "height=V/8+8", Dtype::f16, Dtype::f16), "normal_1", 1000).behaves_like;
+      judged_stranger(stranger(half_inside, "height=V/8+8", Dtype::f16, Dtype::f16), "normal_1", 1000)
+          .behaves_like;
   EXPECT_NE(half.find("internals=f16"), std::string::npos) << half;
   EXPECT_EQ(judged_stranger(stranger(zeros), "normal_1", 33).behaves_like, "no class near its claim");
 }

@@ -63,7 +63,8 @@ TEST(Undeclared, AFaultOfAMeasurementIsTheKernels) {
   EXPECT_EQ(r.status, Status::fail) << r.reason;
   const CheckResult* const launch = find_check(r, Check::launch);
   ASSERT_NE(launch, nullptr);
-  EXPECT_NE(launch->detail.find("to measure the sum: the launcher threw: no plan"), std::string::npos) << launch->detail;
+  EXPECT_NE(launch->detail.find("to measure the sum: the launcher threw: no plan"), std::string::npos)
+      << launch->detail;
 }
 
 TEST(Undeclared, AnotherSumForManyRowsIsMeasuredThere) {
@@ -102,8 +103,11 @@ TEST(Undeclared, RowsThatADeclarationAsksForAreLaunched) {
 }
 
 TEST(Undeclared, TheFastJudgeLeavesItsSumToTheWholeOne) {
-  EXPECT_EQ(fast_judge_unsupported(stranger(two_pass, "height=V; normalise=recomputed").claim, Dtype::f32, Dtype::f32), "");
-  EXPECT_NE(fast_judge_unsupported(stranger(two_pass, "normalise=recomputed").claim, Dtype::f32, Dtype::f32), "");
+  EXPECT_EQ(fast_judge_unsupported(stranger(two_pass, "height=V; normalise=recomputed").claim, Dtype::f32,
+                                   Dtype::f32),
+            "");
+  EXPECT_NE(fast_judge_unsupported(stranger(two_pass, "normalise=recomputed").claim, Dtype::f32, Dtype::f32),
+            "");
 }
 
 }  // namespace

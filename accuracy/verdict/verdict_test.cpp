@@ -50,7 +50,8 @@ TEST_P(ToxicOutputs, NeverPassAndCorrectlyRoundedOnesAreNeverRefused) {
     const Case& c = rows_of("normal_1", t, V);
     for (const char* words : kClaims) {
       // Long rows: only the classes whose bounds are weakest there.
-      if (V > 11000 && *words && (V > 131072 || !std::string_view(words).starts_with("internals=bf16"))) continue;
+      if (V > 11000 && *words && (V > 131072 || !std::string_view(words).starts_with("internals=bf16")))
+        continue;
       const Variant v = stranger(two_pass, words, t, t);
       const toxic::MadeOutputs right = outputs_of(v, c, exact);
       CheckOptions options;
@@ -71,7 +72,8 @@ TEST_P(ToxicOutputs, NeverPassAndCorrectlyRoundedOnesAreNeverRefused) {
   EXPECT_GT(judged, long_rows ? 20 : 450);
 }
 INSTANTIATE_TEST_SUITE_P(Formats, ToxicOutputs,
-                         testing::Combine(testing::Values(Dtype::f32, Dtype::f16, Dtype::bf16), testing::Bool()),
+                         testing::Combine(testing::Values(Dtype::f32, Dtype::f16, Dtype::bf16),
+                                          testing::Bool()),
                          [](const auto& i) {
                            return std::string(name(std::get<0>(i.param))) +
                                   (std::get<1>(i.param) ? "_long_rows" : "_rows_to_11000");
@@ -93,7 +95,8 @@ TEST(Verdict, DeclaredClassesAtTheLengthOfAVocabularyPassWhatIsRightAndNothingEl
     if (judges) {
       EXPECT_EQ(r.status, Status::pass) << words << ": " << r.reason;
     } else {
-      EXPECT_TRUE(r.status == Status::inconclusive || r.status == Status::unsupported) << words << ": " << r.reason;
+      EXPECT_TRUE(r.status == Status::inconclusive || r.status == Status::unsupported)
+          << words << ": " << r.reason;
     }
     for (const Toxic& toxic : kToxic) {
       const toxic::MadeOutputs wrong = outputs_of(v, c, toxic.output);
@@ -123,7 +126,8 @@ TEST(Verdict, ARowOfOneTermPassesUnderAHeightOfZero) {
     for (const char* family : {"normal_1", "normal_10", "shifted_1000"})
       for (const Op op : {Op::softmax, Op::normalizer}) {
         const Record r = check_case(v, rows_of(family, Dtype::f32, 1), op, 0);
-        EXPECT_EQ(r.status, Status::pass) << name(algorithm) << ", " << family << ", " << name(op) << ": " << r.reason;
+        EXPECT_EQ(r.status, Status::pass)
+            << name(algorithm) << ", " << family << ", " << name(op) << ": " << r.reason;
       }
   }
 }
@@ -177,60 +181,65 @@ float share(const float* x, std::int64_t V, std::int64_t thread, float m) {
 void right_block_of_verdict(const float* x, float* p, std::int64_t V) { block(x, p, V, share, whole); }
 /// Each thread has its own running maximum; they are merged at the end.
 void right_online_block(const float* x, float* p, std::int64_t V) {
-  block(x, p, V,
-        [](const float* row, std::int64_t n, std::int64_t thread, float m) {
-          float own = -INFINITY, d = 0;
-          for (std::int64_t i = thread; i < n; i += kVerdictThreads) {
-            const float next = std::fmax(own, row[i]);
-            if (row[i] == -INFINITY) continue;
-            d = d * std::exp(own - next) + std::exp(row[i] - next);
-            own = next;
-          }
-          return own == -INFINITY ? 0.0f : d * std::exp(own - m);
-        },
-        whole);
+  block(
+      x, p, V,
+      [](const float* row, std::int64_t n, std::int64_t thread, float m) {
+        float own = -INFINITY, d = 0;
+        for (std::int64_t i = thread; i < n; i += kVerdictThreads) {
+          const float next = std::fmax(own, row[i]);
+          if (row[i] == -INFINITY) continue;
+          d = d * std::exp(own - next) + std::exp(row[i] - next);
+          own = next;
+        }
+        return own == -INFINITY ? 0.0f : d * std::exp(own - m);
+      },
+      whole);
 }
 void lost_thread(const float* x, float* p, std::int64_t V) {
-  block(x, p, V,
-        [](const float* row, std::int64_t n, std::int64_t thread, float m) {
-          return thread == 77 ? 0.0f : share(row, n, thread, m);
-        },
-        whole);
+  block(
+      x, p, V,
+      [](const float* row, std::int64_t n, std::int64_t thread, float m) {
+        return thread == 77 ? 0.0f : share(row, n, thread, m);
+      },
+      whole);
 }
 void thread_not_rescaled(const float* x, float* p, std::int64_t V) {
-  block(x, p, V,
-        [](const float* row, std::int64_t n, std::int64_t thread, float m) {
-          if (thread != 77) return share(row, n, thread, m);
-          float own = -INFINITY;
-          for (std::int64_t i = thread; i < n; i += kVerdictThreads) own = std::fmax(own, row[i]);
-          return share(row, n, thread, own);
-        },
-        whole);
+  block(
+      x, p, V,
+      [](const float* row, std::int64_t n, std::int64_t thread, float m) {
+        if (thread != 77) return share(row, n, thread, m);
+        float own = -INFINITY;
+        for (std::int64_t i = thread; i < n; i += kVerdictThreads) own = std::fmax(own, row[i]);
+        return share(row, n, thread, own);
+      },
+      whole);
 }
 void truncated_exps(const float* x, float* p, std::int64_t V) {
-  block(x, p, V,
-        [](const float* row, std::int64_t n, std::int64_t thread, float m) {
-          float d = 0;
-          for (std::int64_t i = thread; i < n; i += kVerdictThreads)
-            d += std::bit_cast<float>(std::bit_cast<std::uint32_t>(std::exp(row[i] - m)) & 0xffff0000u);
-          return d;
-        },
-        whole);
+  block(
+      x, p, V,
+      [](const float* row, std::int64_t n, std::int64_t thread, float m) {
+        float d = 0;
+        for (std::int64_t i = thread; i < n; i += kVerdictThreads)
+          d += std::bit_cast<float>(std::bit_cast<std::uint32_t>(std::exp(row[i] - m)) & 0xffff0000u);
+        return d;
+      },
+      whole);
 }
 void sum_as_bf16(const float* x, float* p, std::int64_t V) {
   block(x, p, V, share, [](float d) { return to_bf16(d); });
 }
 void far_terms_left_out(const float* x, float* p, std::int64_t V) {
-  block(x, p, V,
-        [](const float* row, std::int64_t n, std::int64_t thread, float m) {
-          float own = -INFINITY, d = 0;
-          for (std::int64_t i = thread; i < n; i += kVerdictThreads) {
-            own = std::fmax(own, row[i]);
-            if (row[i] - own > -10) d += std::exp(row[i] - m);
-          }
-          return d;
-        },
-        whole);
+  block(
+      x, p, V,
+      [](const float* row, std::int64_t n, std::int64_t thread, float m) {
+        float own = -INFINITY, d = 0;
+        for (std::int64_t i = thread; i < n; i += kVerdictThreads) {
+          own = std::fmax(own, row[i]);
+          if (row[i] - own > -10) d += std::exp(row[i] - m);
+        }
+        return d;
+      },
+      whole);
 }
 
 struct Fault {
@@ -259,8 +268,8 @@ TEST_P(FaultsOfTheSum, DieUndeclaredAtTheLengthsOfAVocabulary) {
         const Record r = check_case(v, rows_of(family, t, V), Op::softmax, 0);
         refused += r.status != Status::pass;
         if (fault.on_N01 && std::string_view(family) == "normal_1") {
-          EXPECT_NE(r.status, Status::pass)
-              << fault.name << ", " << family << ", V = " << V << ": resolution " << r.resolution.value_or(-1);
+          EXPECT_NE(r.status, Status::pass) << fault.name << ", " << family << ", V = " << V
+                                            << ": resolution " << r.resolution.value_or(-1);
         }
       }
       // Terms 10 nats below the maximum are too small to show in a 16-bit output.
@@ -279,7 +288,8 @@ TEST_P(FaultsOfTheSum, AreNotSeenInRightKernels) {
         EXPECT_EQ(r.status, Status::pass) << family << ", V = " << V << ": " << r.reason;
       }
   }
-  const Record r = check_case(stranger(right_block_of_verdict, "", t, t), rows_of("normal_1", t, 128256), Op::softmax, 0);
+  const Record r =
+      check_case(stranger(right_block_of_verdict, "", t, t), rows_of("normal_1", t, 128256), Op::softmax, 0);
   ASSERT_TRUE(r.max_bound_ratio);
   EXPECT_GE(*r.max_bound_ratio, 0.03);
   for (const CheckResult& c : r.checks) {

@@ -40,7 +40,7 @@ struct FuzzFinding {
 struct Campaign {
   SearchResult result;
   std::vector<FuzzFinding> findings;  // one for each signature
-  std::size_t remembered = 0;     // entries of the corpus
+  std::size_t remembered = 0;         // entries of the corpus
   std::size_t known_before = 0;
 };
 

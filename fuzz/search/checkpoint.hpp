@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A search that was interrupted, as JSON: what it had seen, and its corpus. The search goes on from there as if it
-// had not been interrupted.
+// A search that was interrupted, as JSON: what it had seen, and its corpus. The search goes on from there as
+// if it had not been interrupted.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

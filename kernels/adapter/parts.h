@@ -19,7 +19,7 @@
 #define ASSAY_PARTS(part)                                                                            \
   part(none) part(in) part(out) part(inout) part(indices) part(rows) part(V) part(k) part(in_pitch)  \
       part(out_pitch) part(pitch) part(stream) part(workspace) part(workspace_bytes) part(m) part(d) \
-          part(scale) part(mask_keep) part(mask_drop) part(bias) part(bias_row) part(lengths)          \
+          part(scale) part(mask_keep) part(mask_drop) part(bias) part(bias_row) part(lengths)        \
               part(temperature) part(gradients) part(threshold)
 
 #endif

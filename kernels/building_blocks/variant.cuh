@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tail of a variant: what a launch hands to a kernel, and the line that registers it. A variant's file is its
-// algorithm, its claim and one call:
+// The tail of a variant: what a launch hands to a kernel, and the line that registers it. A variant's file is
+// its algorithm, its claim and one call:
 //
 //   struct OnlineThread {
 //     static constexpr Op op = Op::softmax;
@@ -15,8 +15,9 @@
 
 namespace assay::ASSAY_BACKEND {
 
-/// One launch, its buffers as rows of T. The three verbs give a kernel what its parameters ask for; a kernel with
-/// other parameters is started by launch(kernel, call.blocks(), threads, shared, call.stream, arguments...).
+/// One launch, its buffers as rows of T. The three verbs give a kernel what its parameters ask for; a kernel
+/// with other parameters is started by launch(kernel, call.blocks(), threads, shared, call.stream,
+/// arguments...).
 template <class T>
 struct Call {
   const Problem& problem;

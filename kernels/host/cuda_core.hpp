@@ -266,8 +266,8 @@ inline float __fdividef(float x, float y) {
   return x * (1.0f / y);
 }
 /// Of a number and a NaN, the number, as on a GPU. glibc gives NaN if the NaN signals.
-/// Templates, because a kernel from elsewhere sees glibc's functions too, and two equal ones would not compile.
-/// Such a kernel gets glibc's. So a signalling NaN gives NaN there.
+/// Templates, because a kernel from elsewhere sees glibc's functions too, and two equal ones would not
+/// compile. Such a kernel gets glibc's. So a signalling NaN gives NaN there.
 template <class = void>
 inline float fmaxf(float a, float b) {
   return a != a ? b : b != b ? a : ::fmaxf(a, b);

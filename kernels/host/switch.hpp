@@ -44,8 +44,8 @@ struct StackMemory : boost::context::protected_fixedsize_stack {
 };
 
 class SwitchTarget;
-/// What a fiber runs. The first switch to the fiber calls it, with the fiber's own target. It returns when the
-/// fiber is never entered again, and says which target goes on.
+/// What a fiber runs. The first switch to the fiber calls it, with the fiber's own target. It returns when
+/// the fiber is never entered again, and says which target goes on.
 using FiberBody = SwitchTarget* (*)(SwitchTarget* self);
 
 #if ASSAY_OWN_SWITCH

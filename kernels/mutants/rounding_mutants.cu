@@ -109,8 +109,8 @@ constexpr Claim kClaim{
 
 template <class T = f32>
 bool plant(const char* id, const char* fault, Fault f, const Expect& expect) {
-  return plant_kernel<T>(id, fault, __FILE__, Op::softmax, kClaim, softmax_by(rounding_softmax<T>, kThreads, f),
-                         expect);
+  return plant_kernel<T>(id, fault, __FILE__, Op::softmax, kClaim,
+                         softmax_by(rounding_softmax<T>, kThreads, f), expect);
 }
 
 const bool planted[] = {

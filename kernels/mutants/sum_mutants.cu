@@ -36,7 +36,8 @@ __global__ void block_sum(SumFault fault, Rows<const T> logits, Rows<T> probs, s
     sum = block_reduce<Sum, kThreads>(sum);
     if (fault == SumFault::bf16_sum) sum = to_float(from_float<bf16>(sum));
     T* p = probs.row(row);
-    for (std::int64_t i = threadIdx.x; i < V; i += kThreads) p[i] = from_float<T>(expf(to_float(x[i]) - m) / sum);
+    for (std::int64_t i = threadIdx.x; i < V; i += kThreads)
+      p[i] = from_float<T>(expf(to_float(x[i]) - m) / sum);
   }
 }
 
@@ -50,12 +51,13 @@ bool plant(const char* id, const char* fault, SumFault f, const char* family, st
   // If a measurement of the sum refutes the kernel, that check is reported first.
   e.or_check = "row_sum";
   e.declaration = "";
-  return plant_kernel<T>(id, fault, __FILE__, Op::softmax, Claim{},
-                         [f](const Problem& p, const Buffers& b, const Stream& s) {
-                           launch(block_sum<T>, grid_for(p.rows, s), kThreads, 0, s, f, logits_of<T>(p, b),
-                                  values_of<T>(p, b), p.V);
-                         },
-                         e);
+  return plant_kernel<T>(
+      id, fault, __FILE__, Op::softmax, Claim{},
+      [f](const Problem& p, const Buffers& b, const Stream& s) {
+        launch(block_sum<T>, grid_for(p.rows, s), kThreads, 0, s, f, logits_of<T>(p, b), values_of<T>(p, b),
+               p.V);
+      },
+      e);
 }
 
 /// The same kernel without a fault.
@@ -64,12 +66,13 @@ bool plant_right(const char* fault) {
   Expect e;
   e.family = "";
   e.declaration = "";
-  return plant_kernel<T>("R41", fault, __FILE__, Op::softmax, Claim{},
-                         [](const Problem& p, const Buffers& b, const Stream& s) {
-                           launch(block_sum<T>, grid_for(p.rows, s), kThreads, 0, s, SumFault::none,
-                                  logits_of<T>(p, b), values_of<T>(p, b), p.V);
-                         },
-                         e);
+  return plant_kernel<T>(
+      "R41", fault, __FILE__, Op::softmax, Claim{},
+      [](const Problem& p, const Buffers& b, const Stream& s) {
+        launch(block_sum<T>, grid_for(p.rows, s), kThreads, 0, s, SumFault::none, logits_of<T>(p, b),
+               values_of<T>(p, b), p.V);
+      },
+      e);
 }
 
 constexpr std::int64_t kVocabulary = 128256, kShort = 4099;

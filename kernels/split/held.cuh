@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A slice held in the registers of a cluster until the other GPUs' values have arrived: one read and one write an
-// element, whatever the L2 does. The kernel is that of the rung `cluster`; only its team also waits for the clusters of
-// the same row on the other GPUs.
-// One launch covers all rows. A cluster draws the number of its row when it begins, so the rows that are on a GPU are
-// always the next ones, whatever the order in which the GPU starts its clusters. Therefore nobody waits for ever: the
-// lowest row that is not finished is on every GPU, or a place on the GPU that lacks it becomes free, because all rows
-// before it are finished.
-// Drawing takes a microsecond before the first load. Without it (`drawn` is null) a cluster's number is its row, and the
-// above holds only if a GPU starts the clusters of a launch in order. Every GPU seen does, and libraries rely on it, but
-// no document promises it.
+// A slice held in the registers of a cluster until the other GPUs' values have arrived: one read and one
+// write an element, whatever the L2 does. The kernel is that of the rung `cluster`; only its team also waits
+// for the clusters of the same row on the other GPUs. One launch covers all rows. A cluster draws the number
+// of its row when it begins, so the rows that are on a GPU are always the next ones, whatever the order in
+// which the GPU starts its clusters. Therefore nobody waits for ever: the lowest row that is not finished is
+// on every GPU, or a place on the GPU that lacks it becomes free, because all rows before it are finished.
+// Drawing takes a microsecond before the first load. Without it (`drawn` is null) a cluster's number is its
+// row, and the above holds only if a GPU starts the clusters of a launch in order. Every GPU seen does, and
+// libraries rely on it, but no document promises it.
 #pragma once
 
 #include "kernels/building_blocks/onepass/rungs.cuh"
@@ -46,7 +45,8 @@ struct ClusterOfAll {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");  // every block has begun
     if (draws)
       for (int i = 0; i < blocks; ++i)
-        asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(peer_address(shared_address(&s.row), i)), "r"(next)
+        asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(peer_address(shared_address(&s.row), i)),
+                     "r"(next)
                      : "memory");
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
@@ -88,8 +88,8 @@ bool can_hold(std::int64_t columns) {
   int clusters = 0;
   if (h.blocks == 0 ||
       cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess ||
-      cudaOccupancyMaxActiveClusters(&clusters, kernel, cluster_config(1, h.blocks, h.threads, 0, nullptr).get()) !=
-          cudaSuccess) {
+      cudaOccupancyMaxActiveClusters(
+          &clusters, kernel, cluster_config(1, h.blocks, h.threads, 0, nullptr).get()) != cudaSuccess) {
     cudaGetLastError();
     return false;
   }
@@ -101,8 +101,9 @@ void launch_held(const SplitCall& c, const Stream& s, const Peers& meeting) {
   const HeldSlice h = held_slice<T>(c.columns);
   const Rows<const T> logits{static_cast<const T*>(c.logits), c.rows, c.in_pitch};
   const Rows<T> probs{static_cast<T*>(c.probs), c.rows, c.out_pitch};
-  launch_clusters(block_rung<Form, ClusterOfAll, T, 8, false>, static_cast<unsigned>(c.rows), h.blocks, h.threads, 0, s,
-                  logits, probs, nullptr, nullptr, c.columns, ClusterOfAll::Where{h.blocks, meeting, c.drawn});
+  launch_clusters(block_rung<Form, ClusterOfAll, T, 8, false>, static_cast<unsigned>(c.rows), h.blocks,
+                  h.threads, 0, s, logits, probs, nullptr, nullptr, c.columns,
+                  ClusterOfAll::Where{h.blocks, meeting, c.drawn});
 }
 #endif
 

@@ -19,14 +19,17 @@ Byte* offset_by(Byte* base, std::int64_t elements, std::size_t size) {
 }
 
 /// The calls of all parts for one chunk, all of them on the same memory.
-std::vector<SplitCall> calls_of(const SplitKernels& k, const Problem& p, const Buffers& b, int parts, Span chunk) {
+std::vector<SplitCall> calls_of(const SplitKernels& k, const Problem& p, const Buffers& b, int parts,
+                                Span chunk) {
   const std::vector<Span> slices = column_slices(p.V, parts);
   std::vector<SplitCall> calls;
   for (int own = 0; own < parts; ++own) {
     const Span slice = slices[static_cast<std::size_t>(own)];
     SplitCall c;
-    c.logits = offset_by(static_cast<const std::byte*>(b.logits), chunk.first * p.in_pitch + slice.first, size_of(p.in));
-    c.probs = offset_by(static_cast<std::byte*>(b.probs), chunk.first * p.out_pitch + slice.first, size_of(p.out));
+    c.logits = offset_by(static_cast<const std::byte*>(b.logits), chunk.first * p.in_pitch + slice.first,
+                         size_of(p.in));
+    c.probs =
+        offset_by(static_cast<std::byte*>(b.probs), chunk.first * p.out_pitch + slice.first, size_of(p.out));
     c.in_pitch = p.in_pitch;
     c.out_pitch = p.out_pitch;
     c.rows = chunk.count;

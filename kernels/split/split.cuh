@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row whose columns are split over several GPUs, as the vocabulary of a tensor-parallel model is. Two kernels, and
-// between them the GPUs tell each other their (m, d):
+// A row whose columns are split over several GPUs, as the vocabulary of a tensor-parallel model is. Two
+// kernels, and between them the GPUs tell each other their (m, d):
 //   split_sums      reads this GPU's slice of each row and leaves one (m, d) per block;
-//   split_outputs   merges the (m, d) of all blocks of all GPUs, reads the slice again and writes the outputs.
-// The second read is served by the L2 if few rows are between the two kernels at a time. The values are merged by
-// every warp in the same order, so every GPU finds the same bits for a row.
+//   split_outputs   merges the (m, d) of all blocks of all GPUs, reads the slice again and writes the
+//   outputs.
+// The second read is served by the L2 if few rows are between the two kernels at a time. The values are
+// merged by every warp in the same order, so every GPU finds the same bits for a row.
 #pragma once
 
 #include "kernels/building_blocks/onepass/slice.cuh"
@@ -66,8 +67,8 @@ struct LoadBy {
 };
 
 template <class T>
-__device__ __forceinline__ void load_slice(Held<T, kSplitCount>& held, const Slice<T, std::int64_t>& slice, int thread,
-                                           Keep keep) {
+__device__ __forceinline__ void load_slice(Held<T, kSplitCount>& held, const Slice<T, std::int64_t>& slice,
+                                           int thread, Keep keep) {
   const LoadBy<T> load(keep);
   const auto end = static_cast<int>(slice.count);
 #pragma unroll
@@ -78,8 +79,8 @@ __device__ __forceinline__ void load_slice(Held<T, kSplitCount>& held, const Sli
   }
 }
 
-// How the GPUs tell each other: `put` leaves the value of a block of a row, `get` finds value i of a row, counted over
-// all blocks of all GPUs.
+// How the GPUs tell each other: `put` leaves the value of a block of a row, `get` finds value i of a row,
+// counted over all blocks of all GPUs.
 
 /// The values are gathered between the two kernels: parts x rows x blocks, first those of GPU 0.
 struct Gathered {
@@ -89,16 +90,18 @@ struct Gathered {
   __device__ __forceinline__ std::int64_t place(int part, std::int64_t row, int block) const {
     return (part * rows + row) * blocks + block;
   }
-  __device__ __forceinline__ void put(std::int64_t row, int block, Normalizer n) const { all[place(own, row, block)] = n; }
+  __device__ __forceinline__ void put(std::int64_t row, int block, Normalizer n) const {
+    all[place(own, row, block)] = n;
+  }
   __device__ __forceinline__ Normalizer get(std::int64_t row, int i) const {
     return all[place(i / blocks, row, i % blocks)];
   }
 };
 
 #if defined(__CUDACC__)
-/// Every GPU writes its values into the memory of all. A value is two words of 8 bytes, each with the number of the
-/// run, so a reader knows when it has arrived. Runs of odd and of even number have places of their own: a GPU may be
-/// one run ahead of another, never two.
+/// Every GPU writes its values into the memory of all. A value is two words of 8 bytes, each with the number
+/// of the run, so a reader knows when it has arrived. Runs of odd and of even number have places of their
+/// own: a GPU may be one run ahead of another, never two.
 struct Peers {
   struct alignas(16) Slot {
     std::uint64_t m, d;
@@ -122,16 +125,20 @@ struct Peers {
 #pragma unroll
     for (int i = 0; i < kMostParts; ++i)
       if (i < parts)
-        asm volatile("st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(static_cast<Slot*>(places.of[i]) + at),
-                     "l"(tagged(n.m, run)), "l"(tagged(n.d, run))
-                     : "memory");
+        asm volatile(
+            "st.relaxed.sys.global.v2.u64 [%0], {%1, %2};" ::"l"(static_cast<Slot*>(places.of[i]) + at),
+            "l"(tagged(n.m, run)), "l"(tagged(n.d, run))
+            : "memory");
   }
   __device__ __forceinline__ Normalizer get(std::int64_t row, int i) const {
     const unsigned run = *number;
     const Slot* const at = static_cast<const Slot*>(mine) + place(run, i / blocks, row, i % blocks);
     Slot s;
     do {
-      asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];" : "=l"(s.m), "=l"(s.d) : "l"(at) : "memory");
+      asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];"
+                   : "=l"(s.m), "=l"(s.d)
+                   : "l"(at)
+                   : "memory");
     } while (static_cast<unsigned>(s.m >> 32) != run || static_cast<unsigned>(s.d >> 32) != run);
     return {__uint_as_float(static_cast<unsigned>(s.m)), __uint_as_float(static_cast<unsigned>(s.d))};
   }
@@ -156,7 +163,8 @@ __global__ void __launch_bounds__(kSplitThreads, kSplitBlocks)
   const T* const x = logits.row(row);
   const Parts<T> parts(x, columns);
   Held<T, kSplitCount> held;
-  load_slice(held, Slice<T, std::int64_t>(x, parts, rank, meeting.blocks), thread, keep ? Keep::last : Keep::normal);
+  load_slice(held, Slice<T, std::int64_t>(x, parts, rank, meeting.blocks), thread,
+             keep ? Keep::last : Keep::normal);
   const Edge<T> edge(x, parts, rank, thread);
   const float own = fmaxf(held.largest(), edge.x);
   const float shift = reference(own);
@@ -195,19 +203,20 @@ __global__ void __launch_bounds__(kSplitThreads, kSplitBlocks)
   T* const to = slice.to(p, parts);
   const Form form(n);
   const auto outputs = [&](auto& c) { form.template outputs<T>(c); };
-  held.store(to, static_cast<int>(slice.count), thread, kSplitThreads, reinterpret_cast<std::uintptr_t>(to) % 16 == 0,
-             outputs);
+  held.store(to, static_cast<int>(slice.count), thread, kSplitThreads,
+             reinterpret_cast<std::uintptr_t>(to) % 16 == 0, outputs);
   edge.store(p, outputs);
 }
 
-/// Largest number of additions on a path from a term to the sum, for any number of GPUs up to kMostParts. Adding the 0 of
-/// an element that is not there counts as none, so a row of V terms has fewer than V.
+/// Largest number of additions on a path from a term to the sum, for any number of GPUs up to kMostParts.
+/// Adding the 0 of an element that is not there counts as none, so a row of V terms has fewer than V.
 template <class T>
 constexpr std::int64_t split_height(std::int64_t V) {
   constexpr std::int64_t N = kPerAccess<T>;
   const std::int64_t values = V / (N * kSplitThreads * kSplitCount) + 1 + kMostParts;
   // 15: a cluster's 512 warps (held.cuh).
-  const std::int64_t merges = ceil_div(values, 32) - 1, most = kSplitCount * N + 1 + 5 + 5 + (merges > 15 ? merges : 15) + 5;
+  const std::int64_t merges = ceil_div(values, 32) - 1,
+                     most = kSplitCount * N + 1 + 5 + 5 + (merges > 15 ? merges : 15) + 5;
   return most < V ? most : V;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax of rows whose columns are split over several GPUs. Every GPU holds one slice of every row. It computes the
-// (m, d) of its slice; the GPUs tell each other, and each merges all values by ⊕ and writes the outputs of its slice.
-// Here: which columns are whose, how rows are cut into chunks, and the kernels as functions. What moves the values
-// between GPUs is not here (reports/sweep/split/, nccl.hpp).
+// Softmax of rows whose columns are split over several GPUs. Every GPU holds one slice of every row. It
+// computes the (m, d) of its slice; the GPUs tell each other, and each merges all values by ⊕ and writes the
+// outputs of its slice. Here: which columns are whose, how rows are cut into chunks, and the kernels as
+// functions. What moves the values between GPUs is not here (reports/sweep/split/, nccl.hpp).
 #pragma once
 
 #include <cstdint>
@@ -37,11 +37,11 @@ struct SplitCall {
   void* probs = nullptr;
   std::int64_t in_pitch = 0, out_pitch = 0;
   std::int64_t rows = 0, columns = 0;
-  int blocks = 1;           // that share a slice; the same on every GPU
-  int parts = 1, own = 0;   // number of GPUs, and which one this is
-  bool keep = false;        // asks the L2 to keep what `sums` reads until `outputs` has read it
-  /// (m, d) as pairs of floats: parts x rows x blocks. `sums` writes those of `own`; `outputs` reads all. Null: the
-  /// GPUs write into each other's memory, as follows.
+  int blocks = 1;          // that share a slice; the same on every GPU
+  int parts = 1, own = 0;  // number of GPUs, and which one this is
+  bool keep = false;       // asks the L2 to keep what `sums` reads until `outputs` has read it
+  /// (m, d) as pairs of floats: parts x rows x blocks. `sums` writes those of `own`; `outputs` reads all.
+  /// Null: the GPUs write into each other's memory, as follows.
   float* all = nullptr;
   SplitPlaces places = {};           // 32 bytes x parts x all_rows x blocks on each GPU, zero at first
   const unsigned* number = nullptr;  // number of the run, from 1; the same on every GPU
@@ -61,8 +61,8 @@ struct SplitKernels {
   void (*outputs)(const SplitCall&, const Stream&) = nullptr;
   // Null where GPUs cannot write into each other's memory:
   void (*next_number)(unsigned* number, unsigned* drawn, const Stream&) = nullptr;
-  /// One kernel for both, in one launch for all rows: clusters of blocks hold the slice on the chip until the other GPUs'
-  /// values have arrived, one value a slice (`blocks` is 1).
+  /// One kernel for both, in one launch for all rows: clusters of blocks hold the slice on the chip until the
+  /// other GPUs' values have arrived, one value a slice (`blocks` is 1).
   void (*held)(const SplitCall&, const Stream&) = nullptr;
   bool (*can_hold)(std::int64_t columns) = nullptr;  // false: a slice is too long, or the GPU has no clusters
 };
@@ -72,8 +72,8 @@ const SplitKernels* find_split_kernels(Backend backend, Dtype dtype, bool fast);
 /// Called before main, by split_kernels.cu.
 bool register_split_kernels(SplitKernels k);
 
-/// The split as a kernel on one memory: every slice of a row in turn, as if a GPU held it. For judging the merge where
-/// there is one GPU, or none. Its name is onepass_split_fast or onepass_split.
+/// The split as a kernel on one memory: every slice of a row in turn, as if a GPU held it. For judging the
+/// merge where there is one GPU, or none. Its name is onepass_split_fast or onepass_split.
 Variant split_on_one_memory(const SplitKernels& kernels, int parts, std::int64_t rows_a_chunk);
 
 }  // namespace assay

@@ -36,8 +36,8 @@ template <class Form, class T>
 void sums(const SplitCall& c, const Stream& s) {
   if (c.rows == 0) return;
   with_meeting(c, [&](auto meeting) {
-    launch(split_sums<Form, T, decltype(meeting)>, grid_of(c), kSplitThreads, 0, s, logits_of<T>(c), c.columns, c.keep,
-           meeting);
+    launch(split_sums<Form, T, decltype(meeting)>, grid_of(c), kSplitThreads, 0, s, logits_of<T>(c),
+           c.columns, c.keep, meeting);
   });
 }
 
@@ -46,8 +46,8 @@ void outputs(const SplitCall& c, const Stream& s) {
   if (c.rows == 0 || c.columns == 0) return;
   const Rows<T> probs{static_cast<T*>(c.probs), c.rows, c.out_pitch};
   with_meeting(c, [&](auto meeting) {
-    launch(split_outputs<Form, T, decltype(meeting)>, grid_of(c), kSplitThreads, 0, s, logits_of<T>(c), probs, c.columns,
-           meeting);
+    launch(split_outputs<Form, T, decltype(meeting)>, grid_of(c), kSplitThreads, 0, s, logits_of<T>(c), probs,
+           c.columns, meeting);
   });
 }
 
@@ -68,10 +68,13 @@ constexpr Claim split_claim() {
 
 template <class Form, class T>
 bool add() {
-  SplitKernels k{kBackend,        DtypeOf<T>::value, std::is_same_v<Form, Fast>, split_claim<Form, T>(), split_blocks<T>,
-                 sums<Form, T>, outputs<Form, T>};
+  SplitKernels k{
+      kBackend,      DtypeOf<T>::value, std::is_same_v<Form, Fast>, split_claim<Form, T>(), split_blocks<T>,
+      sums<Form, T>, outputs<Form, T>};
 #if defined(__CUDACC__)
-  k.next_number = [](unsigned* number, unsigned* drawn, const Stream& s) { launch(next_number, 1, 1, 0, s, number, drawn); };
+  k.next_number = [](unsigned* number, unsigned* drawn, const Stream& s) {
+    launch(next_number, 1, 1, 0, s, number, drawn);
+  };
   k.held = [](const SplitCall& c, const Stream& s) { launch_held<Form, T>(c, s, peers(c)); };
   k.can_hold = can_hold<Form, T>;
 #endif

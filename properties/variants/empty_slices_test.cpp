@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of which one part has no maximum: only -inf, or -inf and a NaN, beside finite logits. A kernel that splits a
-// row among threads, warps or blocks must merge such a part as nothing, or as NaN.
+// Rows of which one part has no maximum: only -inf, or -inf and a NaN, beside finite logits. A kernel that
+// splits a row among threads, warps or blocks must merge such a part as nothing, or as NaN.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,8 +19,8 @@ namespace {
 constexpr double kInfinityOfSlices = std::numeric_limits<double>::infinity();
 const double kNan = std::nan("");
 
-/// Row 2p: part p of eight is -inf; row 2p + 1: with a NaN in it. Then all but one logit -inf; all -inf with a NaN.
-/// The same again `times` times.
+/// Row 2p: part p of eight is -inf; row 2p + 1: with a NaN in it. Then all but one logit -inf; all -inf with
+/// a NaN. The same again `times` times.
 Tensor rows_with_empty_parts(Dtype dtype, std::int64_t V, std::int64_t times) {
   constexpr std::int64_t kParts = 8, kKinds = 2 * kParts + 2;
   Tensor t(dtype, kKinds * times, V);
@@ -49,7 +49,7 @@ TEST_P(EmptySlices, AreMergedAsNothingOrAsNan) {
     std::string_view only = "";
     int judged = 20;
   };
-  std::vector<Length> lengths = {{100}, {1025}, {9001}, {20001, 1, "onepass", 3}, {40001, 1, "onepass", 3},
+  std::vector<Length> lengths = {{100},  {1025}, {9001}, {20001, 1, "onepass", 3}, {40001, 1, "onepass", 3},
                                  {70001}};
   if (GetParam() == Backend::cuda) lengths.push_back({70001, 60, "", 3});
   for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16})

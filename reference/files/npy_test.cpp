@@ -119,7 +119,8 @@ TEST_F(Npy, WrongFilesAreNamed) {
   expect_refused(write("PK\3\4 something else"), "not an .npy file");
   expect_refused(write(std::string("\x93NUMPY\1\0", 8)), "truncated in the header");
   expect_refused(write(npy_of_version(dictionary("<f4", "(1, 2)"), "", 4)), "format 4.0 is unknown");
-  expect_refused(write(npy_of_version(dictionary("<f4", "(1, 2)"), "").substr(0, 40)), "truncated in the header");
+  expect_refused(write(npy_of_version(dictionary("<f4", "(1, 2)"), "").substr(0, 40)),
+                 "truncated in the header");
 }
 
 TEST_F(Npy, WrongHeadersAreNamed) {
@@ -135,14 +136,17 @@ TEST_F(Npy, WrongHeadersAreNamed) {
   for (const char* descr : {"<i4", ">i4", "|u1", "<f16", "<c8", "|f4", "=f4"})
     expect_refused(write(npy_of_version(dictionary(descr, "(1,)"), std::string(4, '\0'))),
                    "'" + std::string(descr) + "'");
-  expect_refused(write(npy_of_version("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "abcd")),
-                 "dtype '[('a', '<f4')]' is not supported");
-  expect_refused(write(npy_of_version(dictionary("<f\n4", "(1, 2)"), std::string(8, '\0'))), "'<f?4' is not supported");
+  expect_refused(
+      write(npy_of_version("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", "abcd")),
+      "dtype '[('a', '<f4')]' is not supported");
+  expect_refused(write(npy_of_version(dictionary("<f\n4", "(1, 2)"), std::string(8, '\0'))),
+                 "'<f?4' is not supported");
 }
 
 TEST_F(Npy, WrongSizesAreNamed) {
   const std::string dict = dictionary("<f4", "(2, 3)");
-  expect_refused(write(npy_of_version(dict, std::string(23, '\0'))), "truncated: expected 24 bytes of data, got 23");
+  expect_refused(write(npy_of_version(dict, std::string(23, '\0'))),
+                 "truncated: expected 24 bytes of data, got 23");
   expect_refused(write(npy_of_version(dict, "")), "truncated: expected 24 bytes of data, got 0");
   expect_refused(write(npy_of_version(dict, std::string(25, '\0'))),
                  "trailing bytes: expected 24 bytes of data, got 25");
@@ -150,9 +154,12 @@ TEST_F(Npy, WrongSizesAreNamed) {
 
 // Neither a false shape nor a false header length may make the reader allocate more than the file holds.
 TEST_F(Npy, LyingHeadersAllocateNothing) {
-  expect_refused(write(npy_of_version(dictionary("<f8", "(4000000000, 4000000000)"), "")), "more than 2^63 bytes");
-  expect_refused(write(npy_of_version(dictionary("<f8", "(1152921504606846976, 1)"), "")), "more than 2^63 bytes");
-  expect_refused(write(npy_of_version(dictionary("<f4", "(1000000000, 1000000)"), "abcd")), "truncated: expected");
+  expect_refused(write(npy_of_version(dictionary("<f8", "(4000000000, 4000000000)"), "")),
+                 "more than 2^63 bytes");
+  expect_refused(write(npy_of_version(dictionary("<f8", "(1152921504606846976, 1)"), "")),
+                 "more than 2^63 bytes");
+  expect_refused(write(npy_of_version(dictionary("<f4", "(1000000000, 1000000)"), "abcd")),
+                 "truncated: expected");
   std::string lying = npy_of_version(dictionary("<f4", "(1, 2)"), std::string(8, '\0'), 2);
   lying[8] = lying[9] = lying[10] = lying[11] = '\xff';
   expect_refused(write(lying), "truncated in the header: expected 4294967295 bytes");

@@ -3,8 +3,8 @@
 // every row length. Any command draws them if --family names them.
 #include <iterator>
 
-#include "reference/inputs/few_finite.hpp"
 #include "reference/inputs/families.hpp"
+#include "reference/inputs/few_finite.hpp"
 
 namespace assay::family_tables {
 namespace {

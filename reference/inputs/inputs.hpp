@@ -62,8 +62,8 @@ trait::Set traits_of(std::string_view name);
 
 /// The row lengths (vocabulary sizes) of the report.
 std::span<const std::int64_t> report_sizes();
-/// Those of a quick report: empty, the shortest, one below and one above a warp, and one for each way in which the
-/// kernels share longer rows.
+/// Those of a quick report: empty, the shortest, one below and one above a warp, and one for each way in
+/// which the kernels share longer rows.
 std::span<const std::int64_t> quick_report_sizes();
 
 /// False if the family has no rows of this dtype and V. For example, recorded logits end at V = 32000.
@@ -83,7 +83,8 @@ std::int64_t quick_rows(const Family& family, Dtype dtype, std::int64_t V);
 std::int64_t drawn_rows(const Family& family, Dtype dtype, std::int64_t V, std::int64_t usual);
 
 /// rows x V logits of the family, rounded to dtype. Finite families stay finite after rounding. Throws
-/// InputError if a data file is missing or broken. `threads` 0: one per core; the rows are the same for any number.
+/// InputError if a data file is missing or broken. `threads` 0: one per core; the rows are the same for any
+/// number.
 Tensor make_input(const Family& family, Dtype dtype, std::int64_t V, std::int64_t rows, std::uint64_t seed,
                   int threads = 1);
 

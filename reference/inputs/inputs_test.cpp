@@ -48,8 +48,8 @@ TEST(Families, ARowDependsOnItsOwnArgumentsOnly) {
 
 TEST(Families, SeedsAndRowsDiffer) {
   for (const char* name :
-       {"gpt_logits", "attention_causal", "normal_1", "normal_3", "normal_10", "shifted_1000", "uniform_80", "long_tail",
-        "ties", "two_valued", "mixed_magnitudes", "lane_maxima", "inf_warp"}) {
+       {"gpt_logits", "attention_causal", "normal_1", "normal_3", "normal_10", "shifted_1000", "uniform_80",
+        "long_tail", "ties", "two_valued", "mixed_magnitudes", "lane_maxima", "inf_warp"}) {
     const Tensor a = rows_of(name, Dtype::f32, 500, 2, 1), b = rows_of(name, Dtype::f32, 500, 1, 2);
     EXPECT_FALSE(same_bytes(a, b)) << name << ": the seed changes nothing";
     EXPECT_NE(std::memcmp(a.row(0), a.row(1), 2000), 0) << name << ": rows repeat";

@@ -13,7 +13,6 @@
 
 namespace assay::inputs_test {
 
-
 inline const Family& family(const char* name) {
   const Family* f = find_family(name);
   if (!f) throw std::logic_error(std::string("no family ") + name);

@@ -49,10 +49,10 @@ struct CertifiedKernel {
   std::string made_by;             // compiler and flags, where this program or the caller compiled it
   std::string where;               // in_process, sandbox, not_sandboxed, landlock
   bool on_host = false;
-  std::string verdict;             // of the check: "PASS"
-  std::string within, undeclared;  // the contract; its limits that nobody declared
-  std::string own_limits;          // limits that only its own file declares, and not who adopts it
-  std::string required;            // the inputs that it must take (--require); empty: none were named
+  std::string verdict;                 // of the check: "PASS"
+  std::string within, undeclared;      // the contract; its limits that nobody declared
+  std::string own_limits;              // limits that only its own file declares, and not who adopts it
+  std::string required;                // the inputs that it must take (--require); empty: none were named
   std::vector<std::string> uncovered;  // of these what it does not take
   std::vector<std::string> outside;
   std::vector<CertifiedAxis> axes;

@@ -343,7 +343,8 @@ std::string badge_words(const Certificate& c) {
   const char* const part = !c.only.empty()       ? ", a part of the check"
                            : c.extent == "quick" ? ", quick check"
                                                  : "";
-  return c.verdict + (only_on_the_cpu(c) ? " on the CPU" : "") + part + contract_of_badge(c) + guard_of_badge(c);
+  return c.verdict + (only_on_the_cpu(c) ? " on the CPU" : "") + part + contract_of_badge(c) +
+         guard_of_badge(c);
 }
 
 std::string render_badge(const Certificate& c) {

@@ -12,8 +12,8 @@
 
 namespace assay {
 
-/// A file that the kernel loaded while it was judged (reports/cli/adopt/loaded.hpp). What is named and compiled is compared
-/// by differing_file.
+/// A file that the kernel loaded while it was judged (reports/cli/adopt/loaded.hpp). What is named and
+/// compiled is compared by differing_file.
 bool is_loaded(const CertifiedFile& file);
 
 /// Which file is another one: "binary libmine.so: its SHA-256 is 12ab..., and was 34cd...". Empty: none is.

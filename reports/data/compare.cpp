@@ -15,9 +15,8 @@ namespace assay {
 
 std::vector<Record> read_records(const std::filesystem::path& file) {
   std::vector<Record> out;
-  for_each_line(file, [&](const std::string& line) {
-    out.push_back(record_from_json(parse_json_line(line)));
-  });
+  for_each_line(file,
+                [&](const std::string& line) { out.push_back(record_from_json(parse_json_line(line))); });
   if (out.empty()) throw InputError(file.string() + ": holds no record");
   return out;
 }

@@ -116,7 +116,8 @@ TEST(Digest, TooCoarseIsNoPassAndNotOutside) {
   EXPECT_EQ(verdict_reason(coarse), "the only judged case passed; 2 were not judged (2 too coarse to judge)");
   EXPECT_EQ(coarse.keys()[0].coarse, 2);
   EXPECT_TRUE(coarse.keys()[0].barely_judged());
-  for (Record* r : {&data.records[1], &data.records[2]}) r->why = Why::domain, r->reason = "domain: V above 1";
+  for (Record* r : {&data.records[1], &data.records[2]})
+    r->why = Why::domain, r->reason = "domain: V above 1";
   const Digest outside(data);
   EXPECT_FALSE(outside.keys()[0].barely_judged());
   EXPECT_EQ(verdict_reason(outside),

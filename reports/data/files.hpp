@@ -14,8 +14,8 @@ namespace assay {
 /// Creates the folder and its parents, and checks that it can be written. Throws InputError that names it.
 void prepare_folder(const std::filesystem::path& folder);
 
-/// What is to be written into a file: a text, or a function that writes it piece by piece. 400,000 records are a
-/// gigabyte of text, which need not be in memory at once.
+/// What is to be written into a file: a text, or a function that writes it piece by piece. 400,000 records
+/// are a gigabyte of text, which need not be in memory at once.
 class FileContent {
  public:
   FileContent(std::string text) : text_(std::move(text)) {}
@@ -47,6 +47,7 @@ void for_each_line(const std::filesystem::path& file, const std::string& text,
                    const std::function<void(const std::string& line)>& read);
 
 /// The same without the whole text in memory. Throws InputError if the file cannot be read.
-void for_each_line(const std::filesystem::path& file, const std::function<void(const std::string& line)>& read);
+void for_each_line(const std::filesystem::path& file,
+                   const std::function<void(const std::string& line)>& read);
 
 }  // namespace assay

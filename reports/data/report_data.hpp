@@ -88,7 +88,7 @@ struct ReportData {
   std::int64_t planned = 0, executed = 0;    // number of cases; planned excludes not_run keys
   std::optional<FunctionsReport> functions;  // the building blocks, from a functions.json
   double seconds = 0;
-  bool quick = false;  // --quick of check or report: the page says what was left out
+  bool quick = false;     // --quick of check or report: the page says what was left out
   std::string part = {};  // "part 0 of 8" if this is one part of a run (--shard)
 };
 

@@ -37,8 +37,8 @@ void tell(fmt::format_string<Args...> format, Args&&... args) {
   write_plain(stdout, fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Writes out what was printed so far. Throws EnvironmentError if standard output cannot be written, so that a long
-/// run notices a full disk where it begins.
+/// Writes out what was printed so far. Throws EnvironmentError if standard output cannot be written, so that
+/// a long run notices a full disk where it begins.
 void flush_output();
 
 }  // namespace assay

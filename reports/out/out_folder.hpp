@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of --out while a run writes to it. Two runs must not mix their files there: the second one stops.
+// The folder of --out while a run writes to it. Two runs must not mix their files there: the second one
+// stops.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One part of a run that many processes share: `--shard 2/4` is the third of four. Each part writes to a folder of its
-// own inside --out, "shard-2-of-4", and `assay merge` puts the parts together.
+// One part of a run that many processes share: `--shard 2/4` is the third of four. Each part writes to a
+// folder of its own inside --out, "shard-2-of-4", and `assay merge` puts the parts together.
 #pragma once
 
 #include <cstdint>
@@ -53,8 +53,8 @@ ShardEnd shard_from_text(const std::string& text, const std::string& file);
 /// Throws InputError that names the file.
 ShardEnd read_shard_file(const std::filesystem::path& file);
 
-/// The members at the part's positions when the largest are dealt first: no part gets all the long ones. Every
-/// index below `weights.size()` belongs to exactly one part.
+/// The members at the part's positions when the largest are dealt first: no part gets all the long ones.
+/// Every index below `weights.size()` belongs to exactly one part.
 std::vector<std::size_t> dealt_to(const Shard& shard, const std::vector<double>& weights);
 
 /// Keeps every `count`th word, from `index` on.

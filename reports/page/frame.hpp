@@ -17,7 +17,7 @@ struct Section {
 struct Frame {
   std::string verdict;  // PASS, FAIL, ...
   bool passed = false;
-  bool partly = false;  // neither passed nor failed: amber
+  bool partly = false;         // neither passed nor failed: amber
   std::string subject;         // the window's title is "VERDICT: SUBJECT"
   std::string heading, about;  // `about`: a paragraph
   std::string sentence;        // to the right of the verdict

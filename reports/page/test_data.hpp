@@ -43,7 +43,8 @@ inline Record record(const KeyInfo& key, const std::string& family, std::int64_t
   }
   r.rows_judged = r.rows;
   if (key.variant == "naive_block" && (family == "overflow" || family == "pos_inf")) {
-    r.status = Status::unsupported, r.why = Why::domain, r.reason = "domain: lse above the logarithm of the largest finite number";
+    r.status = Status::unsupported, r.why = Why::domain,
+    r.reason = "domain: lse above the logarithm of the largest finite number";
     r.returned = "row 0: NaN x3, 0 x5", r.rows_outside = r.rows, r.rows_judged = 0;
     return r;
   }

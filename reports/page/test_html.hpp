@@ -61,8 +61,8 @@ inline std::string paths(const std::string& html) {
   return out;
 }
 
-/// The first thing that would use the network, or link to something that neither the page nor `files` has; "" if
-/// there is none.
+/// The first thing that would use the network, or link to something that neither the page nor `files` has; ""
+/// if there is none.
 inline std::string foreign_address(std::string html, const std::set<std::string>& files = {}) {
   const std::string name_space = "http://www.w3.org/2000/svg";  // a name, not an address
   for (auto i = html.find(name_space); i != std::string::npos; i = html.find(name_space, i))

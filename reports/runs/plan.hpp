@@ -28,7 +28,7 @@ struct Selection {
   std::string logits;  // FILE or FILE:NAME, used instead of families
   std::uint64_t seed = 1;
   bool full = false;
-  bool quick = false;  // fewer row lengths and rows; not together with full
+  bool quick = false;      // fewer row lengths and rows; not together with full
   Tier tier = Tier::fast;  // of the oracle; verdicts are the same
 };
 

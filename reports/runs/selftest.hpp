@@ -32,9 +32,9 @@ nlohmann::json to_json(const SelftestEntry& e);
 SelftestEntry selftest_entry_from_json(const nlohmann::json& j, const Mutant& mutant);
 
 struct SelftestOptions {
-  std::string name;    // only entries with this fault or id; empty: all
-  bool quick = false;  // fewer lengths for right kernels, fewer rows for the peers
-  int threads = 0;     // 0: one per core
+  std::string name;         // only entries with this fault or id; empty: all
+  bool quick = false;       // fewer lengths for right kernels, fewer rows for the peers
+  int threads = 0;          // 0: one per core
   int part = 0, parts = 1;  // only every `parts`th entry, from `part` on
   std::function<void(std::int64_t done, std::int64_t planned)> progress;
   /// What an earlier run found of an entry; and a finished entry, to be kept for a later run. Called from any

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the heads of kernels/variants say of their worst cases is true: each is run again, on the host's executor.
+// What the heads of kernels/variants say of their worst cases is true: each is run again, on the host's
+// executor.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +36,8 @@ const Case& case_of(const WorstCase& w, Dtype dtype) {
   return cases.try_emplace(key, family_named(w.family), dtype, w.V, w.rows, w.seed).first->second;
 }
 
-/// What is wrong with the head of a variant's file, in words and with the line that would be right; empty if nothing is.
+/// What is wrong with the head of a variant's file, in words and with the line that would be right; empty if
+/// nothing is.
 std::string wrong_with(std::string_view source, const std::vector<const Variant*>& keys) {
   HeadOfFile head;
   try {

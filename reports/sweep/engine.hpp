@@ -10,16 +10,16 @@
 #include <vector>
 
 #include "reports/sweep/data/record.hpp"
-#include "reports/sweep/plan.hpp"
 #include "reports/sweep/data/seconds.hpp"
+#include "reports/sweep/plan.hpp"
 
 namespace assay {
 
 struct SweepOptions {
   std::string family = "normal_1";
   std::uint64_t seed = 1;
-  double budget_seconds = 0;  // no configuration is started after this time; 0: no limit
-  bool again = false;         // also measures what the folder has already
+  double budget_seconds = 0;       // no configuration is started after this time; 0: no limit
+  bool again = false;              // also measures what the folder has already
   bool judge_beside_host = false;  // for tests: judges on other threads also what the host executor computes
   std::function<void(std::int64_t done, std::int64_t planned)> progress;
 };

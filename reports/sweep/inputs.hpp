@@ -19,8 +19,8 @@ class SweepInputs {
   const Family& family() const { return family_; }
   std::uint64_t seed() const { return seed_; }
 
-  /// How many of `rows` are distinct: at most 2^22 elements, at least one row. 16 or more are a multiple of 16, so that a
-  /// row and its repetition lie at addresses of the same alignment.
+  /// How many of `rows` are distinct: at most 2^22 elements, at least one row. 16 or more are a multiple of
+  /// 16, so that a row and its repetition lie at addresses of the same alignment.
   std::int64_t distinct_rows(std::int64_t V, std::int64_t rows) const;
   /// At least distinct_rows rows, valid until the next call. Throws InputError if the family has no rows of
   /// this V.

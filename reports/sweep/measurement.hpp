@@ -8,10 +8,10 @@
 #include <string>
 
 #include "reports/sweep/data/record.hpp"
+#include "reports/sweep/data/seconds.hpp"
 #include "reports/sweep/inputs.hpp"
 #include "reports/sweep/plan.hpp"
 #include "reports/sweep/rig/rig.hpp"
-#include "reports/sweep/data/seconds.hpp"
 #include "reports/sweep/timing.hpp"
 
 namespace assay {
@@ -49,12 +49,12 @@ std::string too_long();
 /// The record's speed, and its shares of the ceilings that it holds.
 void put_rates(SweepRecord& r, const Machine& m);
 
-/// What is left of a measurement: the judgement of outputs that were fetched, which any thread may make. Throws
-/// std::runtime_error if they are wrong; then the record keeps no times.
+/// What is left of a measurement: the judgement of outputs that were fetched, which any thread may make.
+/// Throws std::runtime_error if they are wrong; then the record keeps no times.
 using Completion = std::function<void(SweepRecord&)>;
 
-/// Throws as the rig does, SweepUnsupported, and std::runtime_error for wrong outputs and for a time that contradicts the machine.
-/// Returns null if nothing is left.
+/// Throws as the rig does, SweepUnsupported, and std::runtime_error for wrong outputs and for a time that
+/// contradicts the machine. Returns null if nothing is left.
 Completion measure(SweepRecord& r, const SweepJob& j, Side& side, SweepInputs& inputs, SweepSeconds& seconds);
 
 }  // namespace assay

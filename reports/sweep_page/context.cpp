@@ -91,12 +91,13 @@ Context gather(const std::vector<SweepRecord>& records, const std::vector<Access
   return c;
 }
 
-const SplitRecord* Context::split(std::string_view exchange, int gpus, std::string_view dtype, std::int64_t rows,
-                                  std::int64_t V) const {
+const SplitRecord* Context::split(std::string_view exchange, int gpus, std::string_view dtype,
+                                  std::int64_t rows, std::int64_t V) const {
   const SplitRecord* best = nullptr;
   for (const SplitRecord& s : splits)
     if (s.exchange == exchange && s.gpus == gpus && s.dtype == dtype && s.rows == rows && s.V == V &&
-        variant_of(s.key) == "onepass_split_fast" && least_share(s) && (!best || *s.median_us < *best->median_us))
+        variant_of(s.key) == "onepass_split_fast" && least_share(s) &&
+        (!best || *s.median_us < *best->median_us))
       best = &s;
   return best;
 }

@@ -20,9 +20,11 @@ const Sizes kAligned = {4096, 8192, 16384, 32768, 65536, 131072, 262144};
 const Sizes kOther = {1000, 12345, 25000, 50257, 128257};
 const Sizes kShort = {32, 64, 128, 256, 512};
 const Sizes kFrom16384 = {16384, 32768, 65536, 131072, 262144}, kFrom32768 = {32768, 65536, 131072, 262144};
-const Sizes kFrom4096 = {4096, 8192, 12345, 16384, 25000, 32768, 50257, 65536, 128256, 128257, 131072, 151936, 262144};
+const Sizes kFrom4096 = {4096,  8192,   12345,  16384,  25000,  32768, 50257,
+                         65536, 128256, 128257, 131072, 151936, 262144};
 
-/// A time reaches the goal if it is at least this share of the ceiling, or at most so many us above it; 0: not asked.
+/// A time reaches the goal if it is at least this share of the ceiling, or at most so many us above it; 0:
+/// not asked.
 struct Goal {
   const char* shapes;
   std::vector<std::string> dtypes;
@@ -43,7 +45,8 @@ constexpr const char* kTopkVariant = "onepass_topk_fast";
 const std::vector<Goal>& goals() {
   static const std::vector<int> few(std::begin(kTopkFew), std::end(kTopkFew)),
       many(std::begin(kTopkMany), std::end(kTopkMany));
-  static const std::vector<std::string> all = {"f32", "f16", "bf16"}, half = {"f16", "bf16"}, single = {"f32"};
+  static const std::vector<std::string> all = {"f32", "f16", "bf16"}, half = {"f16", "bf16"},
+                                        single = {"f32"};
   static const std::vector<Goal> list = {
       {"4000 rows, V = 4096 to 262,144, aligned", half, 4000, kAligned, 0.98, 0},
       {"4000 rows, V = 4096 to 262,144, aligned", single, 4000, kAligned, 0.97, 0},
@@ -148,7 +151,8 @@ GoalLine split_line(const Context& c) {
       held += *least_share(*s) >= kShare;
     }
     if (const SplitRecord* s = c.split("peers", kGpus, d, kRows, kV)) peers.emplace_back(*least_share(*s), d);
-    if (const SplitRecord* s = c.split("held", kGpus, d, kRows, kV)) on_chip.emplace_back(*least_share(*s), d);
+    if (const SplitRecord* s = c.split("held", kGpus, d, kRows, kV))
+      on_chip.emplace_back(*least_share(*s), d);
     if (const SplitRecord* s = c.split("held_in_order", kGpus, d, kRows, kV))
       in_order.emplace_back(*least_share(*s), d);
   }

@@ -38,8 +38,8 @@ std::vector<InvarianceLine> invariance_lines(const Context& c) {
       if (common.empty()) continue;
       line.geometric_mean = std::exp(logs / static_cast<double>(common.size()));
       line.lengths = common.size() == 1 ? "V = " + grouped(common[0])
-                                        : fmt::format("{} V from {} to {}", common.size(), grouped(common.front()),
-                                                      grouped(common.back()));
+                                        : fmt::format("{} V from {} to {}", common.size(),
+                                                      grouped(common.front()), grouped(common.back()));
       out.push_back(std::move(line));
     }
   return out;

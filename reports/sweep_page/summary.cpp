@@ -108,8 +108,8 @@ std::vector<std::string> headlines(const Context& c) {
 
 }  // namespace speed
 
-std::string sweep_summary(const std::vector<SweepRecord>& records,
-                          const std::vector<AccessRecord>& accesses, const std::vector<SplitRecord>& splits) {
+std::string sweep_summary(const std::vector<SweepRecord>& records, const std::vector<AccessRecord>& accesses,
+                          const std::vector<SplitRecord>& splits) {
   using namespace speed;
   const Context c = gather(records, accesses, splits);
   std::string out = fmt::format("# {}: {}\n\nV is the row length.\n\n", passed(records) ? "PASS" : "FAIL",
@@ -129,12 +129,14 @@ std::string sweep_summary(const std::vector<SweepRecord>& records,
   if (const std::vector<GoalLine> lines = goal_lines(c); !lines.empty()) {
     out += fmt::format("\n| {} |\n|---|---|---|---|---|---|\n", fmt::join(kGoalHeadings, " | "));
     for (const GoalLine& l : lines)
-      out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", l.shapes, l.dtypes, l.goal, l.result, l.peer, l.reached);
+      out += fmt::format("| {} | {} | {} | {} | {} | {} |\n", l.shapes, l.dtypes, l.goal, l.result, l.peer,
+                         l.reached);
   }
   if (const std::vector<InvarianceLine> lines = invariance_lines(c); !lines.empty()) {
     out += fmt::format("\n| {} |\n|---|---|---|---|---|\n", fmt::join(kInvarianceHeadings, " | "));
     for (const InvarianceLine& l : lines)
-      out += fmt::format("| {} | {} | {} | {} | {} |\n", grouped(l.rows), l.dtype, l.lengths, l.least_and_most(), l.mean());
+      out += fmt::format("| {} | {} | {} | {} | {} |\n", grouped(l.rows), l.dtype, l.lengths,
+                         l.least_and_most(), l.mean());
   }
   std::string table;
   for (const PaperClaim& p : paper_claims(c))

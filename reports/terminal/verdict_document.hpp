@@ -23,9 +23,9 @@ struct VerdictCase {
 };
 
 struct VerdictDocument {
-  std::string command;  // "check"
-  std::string verdict;  // "PASS"
-  std::string reason;   // one sentence
+  std::string command;    // "check"
+  std::string verdict;    // "PASS"
+  std::string reason;     // one sentence
   std::string part = {};  // "part 0 of 8" if this is one part of a run (--shard)
   int exit_status = 0;
   double seconds = 0;

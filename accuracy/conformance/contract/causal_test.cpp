@@ -53,7 +53,8 @@ Variant serial(const Kernel& k, const std::string& words = "causal=zeros") {
   return v;
 }
 
-ConformanceResult check_causal(const Variant& v, std::vector<std::string> only, const Narrowing& narrow = {}) {
+ConformanceResult check_causal(const Variant& v, std::vector<std::string> only,
+                               const Narrowing& narrow = {}) {
   ConformanceOptions o;
   o.extent = Extent::quick;
   o.only = std::move(only);

@@ -21,9 +21,10 @@ std::int64_t whole_squares(const Variant& variant, std::int64_t V, std::int64_t 
 /// was asked for is never left out.
 void make_squares(const Planning& p, const char* group, std::vector<Unit>& units);
 
-/// Keeps as many of a report's large squares of each size as a quick check keeps. Every case names its variant;
-/// those of kernels that are not causal all stay. Then a causal kernel takes about as long as another. With as
-/// many as a whole check keeps, it took 16 % of a report's time on the host; with all 350, 40 %.
+/// Keeps as many of a report's large squares of each size as a quick check keeps. Every case names its
+/// variant; those of kernels that are not causal all stay. Then a causal kernel takes about as long as
+/// another. With as many as a whole check keeps, it took 16 % of a report's time on the host; with all 350,
+/// 40 %.
 void thin_squares(std::vector<Unit>& units);
 
 }  // namespace assay::conformance

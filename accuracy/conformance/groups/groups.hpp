@@ -25,10 +25,10 @@ std::vector<Unit> plan_big(const Planning& p);
 std::vector<Unit> plan_operands(const Planning& p);
 std::vector<Unit> plan_launches(const Planning& p);
 
-/// The row length nearest to V that the kernel's limits allow: the next allowed multiple or listed length, but
-/// at least the smallest and at most the largest one. 0 stays 0. Several dense rows that must all be aligned
-/// need a length that keeps them so; one row does not. Example: f16, dense=yes, alignment=8, V = 259: 260 for
-/// three rows, 259 for one.
+/// The row length nearest to V that the kernel's limits allow: the next allowed multiple or listed length,
+/// but at least the smallest and at most the largest one. 0 stays 0. Several dense rows that must all be
+/// aligned need a length that keeps them so; one row does not. Example: f16, dense=yes, alignment=8, V = 259:
+/// 260 for three rows, 259 for one.
 std::int64_t nearest_V(const Variant& variant, std::int64_t V, std::int64_t rows = 3);
 /// The same for a number of rows: what the kernel's limits allow. 0 stays 0.
 std::int64_t nearest_rows(const Limits& limits, std::int64_t rows);

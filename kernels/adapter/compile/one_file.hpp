@@ -61,8 +61,8 @@ std::vector<std::string> said_left_out(const OneFile& file);
 std::string compile_one_file(const OneFile& file);
 
 /// Compiles the file for the host, watched: its shared object has a kernel more, "assay_branches", which says
-/// what the file compares and which of its branches ran (kernels/adapter/branches.cpp). Throws InputError like
-/// compile.
+/// what the file compares and which of its branches ran (kernels/adapter/branches.cpp). Throws InputError
+/// like compile.
 CompiledFile compile_watched(const OneFile& file);
 
 /// Compiles the file with ThreadSanitizer as a program that runs a few shapes of every variant. The program

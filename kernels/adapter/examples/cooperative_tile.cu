@@ -20,7 +20,8 @@ __global__ void tiles(const float* in, float* out, int nrow, int ncol) {
   m = cg::reduce(tile, m, cg::greater<float>());
   for (int i = tile.thread_rank(); i < ncol; i += tile.size()) sum += expf(x[i] - m);
   sum = cg::reduce(tile, sum, cg::plus<float>());
-  for (int i = tile.thread_rank(); i < ncol; i += tile.size()) out[(size_t)row * ncol + i] = expf(x[i] - m) / sum;
+  for (int i = tile.thread_rank(); i < ncol; i += tile.size())
+    out[(size_t)row * ncol + i] = expf(x[i] - m) / sum;
 }
 
 void softmax_tiles(const float* in, float* out, int nrow, int ncol, cudaStream_t stream) {

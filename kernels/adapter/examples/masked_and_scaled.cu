@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// entry: void scaled_masked_softmax(const float* scores, const unsigned char* mask, float* probs, float scale, int rows, int cols, cudaStream_t stream)
-// arg: mask=mask_drop
-// exit: 4
-// within: rows >= 1; V >= 1; nothing but -inf gives 0
-// declare: all_neg_inf=zero
-// As a training library has it: scores are scaled, those whose mask byte is set are left out, and a row of which
-// nothing is left gives zeros. A warp a row, four rows a block.
+// entry: void scaled_masked_softmax(const float* scores, const unsigned char* mask, float* probs, float
+// scale, int rows, int cols, cudaStream_t stream) arg: mask=mask_drop exit: 4 within: rows >= 1; V >= 1;
+// nothing but -inf gives 0 declare: all_neg_inf=zero As a training library has it: scores are scaled, those
+// whose mask byte is set are left out, and a row of which nothing is left gives zeros. A warp a row, four
+// rows a block.
 #include <cuda_runtime.h>
 #include <math.h>
 
@@ -13,8 +11,8 @@ __device__ float masked_score(const float* x, const unsigned char* mask, float s
   return mask[i] ? -INFINITY : x[i] * scale;
 }
 
-__global__ void scaled_masked(const float* scores, const unsigned char* mask, float* probs, float scale, int rows,
-                              int cols) {
+__global__ void scaled_masked(const float* scores, const unsigned char* mask, float* probs, float scale,
+                              int rows, int cols) {
   const int row = blockIdx.x * blockDim.y + threadIdx.y;
   if (row >= rows) return;
   const size_t start = (size_t)row * cols;
@@ -36,7 +34,7 @@ __global__ void scaled_masked(const float* scores, const unsigned char* mask, fl
     probs[start + i] = nothing ? 0.0f : expf(masked_score(x, masked, scale, i) - m) / sum;
 }
 
-void scaled_masked_softmax(const float* scores, const unsigned char* mask, float* probs, float scale, int rows,
-                           int cols, cudaStream_t stream) {
+void scaled_masked_softmax(const float* scores, const unsigned char* mask, float* probs, float scale,
+                           int rows, int cols, cudaStream_t stream) {
   scaled_masked<<<(rows + 3) / 4, dim3(32, 4), 0, stream>>>(scores, mask, probs, scale, rows, cols);
 }

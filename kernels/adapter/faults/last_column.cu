@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eight lanes per row, and an off-by-one: the sum leaves out the last column. In long rows one term of many is
-// within the bound.
+// Eight lanes per row, and an off-by-one: the sum leaves out the last column. In long rows one term of many
+// is within the bound.
 #include "parts.cuh"
 
 __global__ void last_column_kernel(const float* in, float* out, int rows, int V) {

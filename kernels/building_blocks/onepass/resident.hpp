@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a multiprocessor of compute capability 9.0 holds of onepass_fast, for the most usual size of every rung:
-// registers of a thread, and blocks at the same time. Two or more blocks overlap: one loads while another
-// stores. A test compares the table with the compiled kernels on such a GPU. The registers are those of nvcc
-// 13.0; another compiler is not compared.
+// What a multiprocessor of compute capability 9.0 holds of onepass_fast, for the most usual size of every
+// rung: registers of a thread, and blocks at the same time. Two or more blocks overlap: one loads while
+// another stores. A test compares the table with the compiled kernels on such a GPU. The registers are those
+// of nvcc 13.0; another compiler is not compared.
 #pragma once
 
 #include <optional>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rung of long rows for an op that writes one value a row: nothing is stored after the sum, so nothing has
-// to be held. A block reads its row tile by tile. Several such blocks on a multiprocessor keep its loads coming
-// while one of them merges or begins: on an H200 in f16, V = 128,256, that is 98 % of a plain read's speed, and
-// 71 % where a cluster holds the row.
+// The rung of long rows for an op that writes one value a row: nothing is stored after the sum, so nothing
+// has to be held. A block reads its row tile by tile. Several such blocks on a multiprocessor keep its loads
+// coming while one of them merges or begins: on an H200 in f16, V = 128,256, that is 98 % of a plain read's
+// speed, and 71 % where a cluster holds the row.
 #pragma once
 
 #include "kernels/building_blocks/onepass/slice.cuh"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reaches for the process of the tests, which it is told of, and for the process that started it: for their
  * memory (six bytes of a running judge decide what it says), their environment, their open files, their
- * limits and their place among others. To the process of the tests it also sends a signal, which does nothing.
+ * limits and their place among others. To the process of the tests it also sends a signal, which does
+ * nothing.
  *
  * expects: pass
  * only in a sandbox */

@@ -2,9 +2,9 @@
 /* Uses memory that it could share with other processes, and a process of its own does the same.
  * expects: crashed died "ended by the sandbox: it used more than 1024 MiB of memory"
  * only in a sandbox */
-#include "kernels/isolation/hostile/hostile.h"
-
 #include <sys/mman.h>
+
+#include "kernels/isolation/hostile/hostile.h"
 
 static void misbehave(const assay_call* c) {
   const size_t piece = (size_t)16 << 20;

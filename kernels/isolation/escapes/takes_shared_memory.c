@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Maps the memory that holds the buffers far behind them, and writes there.
  * expects: crashed died "of the memory that the launch shares, beside its buffers" */
-#include "kernels/isolation/hostile/hostile.h"
-
 #include <sys/mman.h>
+
+#include "kernels/isolation/hostile/hostile.h"
 
 static void misbehave(const assay_call* c) {
   const off_t far = (off_t)1 << 39;

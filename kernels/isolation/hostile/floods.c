@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Sends the supervisor the message of a worker's signal handler, again and again.
  * expects: crashed died "sent bytes of its own to the supervisor" */
-#include "kernels/isolation/hostile/hostile.h"
-
 #include <sys/socket.h>
+
+#include "kernels/isolation/hostile/hostile.h"
 
 /* As in kernels/isolation/shared/message.hpp. */
 struct head {

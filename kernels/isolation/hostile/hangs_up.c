@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Says nothing more to the supervisor, and goes on.
  * expects: crashed died "closed or replaced the worker's file descriptors, and went on" */
-#include "kernels/isolation/hostile/hostile.h"
-
 #include <sys/socket.h>
+
+#include "kernels/isolation/hostile/hostile.h"
 
 static void misbehave(const assay_call* c) {
   int fd;

@@ -49,10 +49,12 @@ std::vector<std::string> hidden_folders() {
   const std::lock_guard<std::mutex> lock(hidden().mutex);
   // A folder inside one that is hidden is hidden with it. The outer one comes first.
   const auto inside = [&](const std::string& folder) {
-    return std::ranges::any_of(all, [&](const std::string& outer) { return folder.starts_with(outer + "/"); });
+    return std::ranges::any_of(all,
+                               [&](const std::string& outer) { return folder.starts_with(outer + "/"); });
   };
   for (const std::string& folder : hidden().folders)
-    if (!places.contains(folder) && !inside(folder) && fs::is_directory(folder, ignored)) all.push_back(folder);
+    if (!places.contains(folder) && !inside(folder) && fs::is_directory(folder, ignored))
+      all.push_back(folder);
   return all;
 }
 

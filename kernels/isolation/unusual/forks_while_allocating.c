@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Starts processes, which allocate, while another thread allocates: their copies of a lock must not be locked for good.
- * expects: pass */
+/* Starts processes, which allocate, while another thread allocates: their copies of a lock must not be locked
+ * for good. expects: pass */
 #include <pthread.h>
 #include <sys/wait.h>
 

@@ -29,8 +29,8 @@
 #include "reports/data/say.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/data/tally.hpp"
-#include "reports/targets/python_candidates.hpp"
 #include "reports/runs/report.hpp"
+#include "reports/targets/python_candidates.hpp"
 #include "reports/targets/source_candidates.hpp"
 
 namespace assay {

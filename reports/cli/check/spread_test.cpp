@@ -191,8 +191,16 @@ TEST(LocalRank, IsThatOfTheLauncher) {
 
 /// Without --seed one seed is drawn for all processes, and a run that goes on keeps it.
 TEST_F(SpreadCheck, DrawsOneSeedForAllItsProcesses) {
-  const std::vector<std::string> words = {"check",  "safe_block/f32@host", "online_warp/f16@host", "--jobs", "2",
-                                          "--only", "batch",               "--quick",              "--out",  at("out")};
+  const std::vector<std::string> words = {"check",
+                                          "safe_block/f32@host",
+                                          "online_warp/f16@host",
+                                          "--jobs",
+                                          "2",
+                                          "--only",
+                                          "batch",
+                                          "--quick",
+                                          "--out",
+                                          at("out")};
   const Finished lost = process_test::run_as_typed(words, {instead_of_the_first("exit 3")});
   EXPECT_EQ(lost.status, kEnvironment) << lost.out << lost.err;
   std::vector<std::string> again = words;

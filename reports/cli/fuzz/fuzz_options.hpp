@@ -33,7 +33,8 @@ void add_candidate_options(CLI::App& command, CandidateOptions& options, const s
 /// shard.
 std::vector<std::string> device_words(const FuzzOptions& options, int index, int devices);
 
-/// fuzz --merge: puts corpora, records and case files of several folders into one of each. Returns the exit status.
+/// fuzz --merge: puts corpora, records and case files of several folders into one of each. Returns the exit
+/// status.
 int merge_campaigns(const FuzzOptions& options, VerdictOutput& answer);
 
 }  // namespace assay

@@ -28,7 +28,8 @@ namespace fs = std::filesystem;
 std::vector<fs::path> with_parts(const fs::path& folder) {
   std::vector<fs::path> all = {folder};
   for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.is_directory() && entry.path().filename().string().starts_with("shard-")) all.push_back(entry.path());
+    if (entry.is_directory() && entry.path().filename().string().starts_with("shard-"))
+      all.push_back(entry.path());
   std::sort(all.begin(), all.end());
   return all;
 }

@@ -125,9 +125,10 @@ int run_cheats_command(const std::string& name, const std::string& out_name, con
       fs::remove_all(folder);
       all.push_back({c, guard, cheats::run(*c, guard, {{}, folder})});
       const Tried& t = all.back();
-      fmt::print("{:<11} {:<11} {:<24} {:6.1f} s  {}\n", word_of(t.verdict), cheats::name(guard), c->name,
-                 t.verdict.seconds,
-                 t.verdict.outcome == cheats::Outcome::as_expected ? c->what : isolation::plain_text(t.verdict.why));
+      fmt::print(
+          "{:<11} {:<11} {:<24} {:6.1f} s  {}\n", word_of(t.verdict), cheats::name(guard), c->name,
+          t.verdict.seconds,
+          t.verdict.outcome == cheats::Outcome::as_expected ? c->what : isolation::plain_text(t.verdict.why));
       std::fflush(stdout);
       if (t.verdict.outcome == cheats::Outcome::as_expected) fs::remove_all(folder);
     }

@@ -114,7 +114,8 @@ void add_selftest_command(CLI::App& app, int& status) {
   add_answer_options(*c, o->answer);
   add_resume(*c, o->resume);
   add_shard(*c, o->shard);
-  c->add_flag("--cheats", o->cheats, "instead: kernels, files and certificates that are made to deceive this program");
+  c->add_flag("--cheats", o->cheats,
+              "instead: kernels, files and certificates that are made to deceive this program");
   c->add_flag("--list", o->list, "list the entries instead");
   c->callback([o, &status] {
     if (o->list) {

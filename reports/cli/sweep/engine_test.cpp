@@ -131,7 +131,9 @@ TEST_F(SweepEngine, JudgesOnOtherThreadsAsOnItsOwn) {
   const std::vector<SweepRecord> beside = file();
   ASSERT_EQ(alone.size(), plan.size());
   ASSERT_EQ(beside.size(), plan.size());
-  EXPECT_EQ(std::count_if(beside.begin(), beside.end(), [](const SweepRecord& r) { return r.status == "failed"; }), 2);
+  EXPECT_EQ(
+      std::count_if(beside.begin(), beside.end(), [](const SweepRecord& r) { return r.status == "failed"; }),
+      2);
   for (std::size_t i = 0; i < plan.size(); ++i) {
     EXPECT_EQ(identity(beside[i]), identity(blank_sweep_record(plan[i], options_)));
     EXPECT_EQ(beside[i].status, alone[i].status) << beside[i].key << ": " << beside[i].reason;
@@ -295,7 +297,7 @@ TEST_F(SweepEngine, ComparesWithAnOlderSweep) {
     for (const SweepRecord& r : before) text += sweep_line(r);
     write_files({{old, text}});
     return call_engine({"--key", "online_block/f32@host", "--V", "63", "--rows", "2", "--out", out.c_str(),
-                 "--compare", old.c_str()});
+                        "--compare", old.c_str()});
   };
   EXPECT_EQ(against(), kPassed);
   for (SweepRecord& r : before)
@@ -323,14 +325,16 @@ TEST_F(SweepEngine, PeersThatCanNotRunSaySo) {
   }
   // A library is taken from a file only by its name.
   for (const char* bad : {"quack", "quack=", "nobody=x.py"})
-    EXPECT_EQ(WEXITSTATUS(std::system((line.substr(0, line.find(" >")) + " --library " + bad + " 2>/dev/null").c_str())), 2)
+    EXPECT_EQ(WEXITSTATUS(std::system(
+                  (line.substr(0, line.find(" >")) + " --library " + bad + " 2>/dev/null").c_str())),
+              2)
         << bad;
 }
 
 TEST(SweepCommand, Launches) {
-  EXPECT_EQ(
-      call_engine({"launch", "--key", "safe_then_topk/f32@host", "--V", "63", "--rows", "2", "--launches", "2"}),
-      kPassed);
+  EXPECT_EQ(call_engine({"launch", "--key", "safe_then_topk/f32@host", "--V", "63", "--rows", "2",
+                         "--launches", "2"}),
+            kPassed);
 }
 
 }  // namespace

@@ -11,7 +11,8 @@
 namespace assay {
 
 void add_sweep_rules(CLI::App& sweep, int& status) {
-  CLI::App* c = sweep.add_subcommand("rules", "by which rules launches are timed, as JSON: for peers.py and write_goals.py");
+  CLI::App* c = sweep.add_subcommand(
+      "rules", "by which rules launches are timed, as JSON: for peers.py and write_goals.py");
   c->callback([&status] {
     fmt::print("{}\n", timing_rules_json());
     status = kPassed;

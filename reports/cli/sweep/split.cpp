@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// assay sweep split: rows whose columns are split over the GPUs of this host, beside what each GPU takes alone for its
-// slice.
+// assay sweep split: rows whose columns are split over the GPUs of this host, beside what each GPU takes
+// alone for its slice.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -49,15 +49,18 @@ std::vector<SplitWays> ways_of(const SplitArguments& o) {
 }
 
 void require(const SplitArguments& o) {
-  if (o.gpus < 1 || o.gpus > kMostParts) throw InputError(fmt::format("--gpus {}: must be 1 to {}", o.gpus, kMostParts));
-  if (o.V < 1 || o.V > std::int64_t{1} << 25) throw InputError(fmt::format("--V {}: must be 1 to {}", o.V, 1 << 25));
+  if (o.gpus < 1 || o.gpus > kMostParts)
+    throw InputError(fmt::format("--gpus {}: must be 1 to {}", o.gpus, kMostParts));
+  if (o.V < 1 || o.V > std::int64_t{1} << 25)
+    throw InputError(fmt::format("--V {}: must be 1 to {}", o.V, 1 << 25));
   if (o.rows < 1) throw InputError("--rows: must be 1 or more");
   for (const int d : o.depths)
     if (d < 1) throw InputError("--depth: must be 1 or more");
   for (const int t : o.teams)
     if (t < 1 || t > 8) throw InputError("--teams: must be 1 to 8");
   for (const std::string& e : o.exchanges)
-    if (!exchange_named(e)) throw InputError("--exchange " + e + ": must be nccl, peers, held or held_in_order");
+    if (!exchange_named(e))
+      throw InputError("--exchange " + e + ": must be nccl, peers, held or held_in_order");
   for (const std::string& d : o.dtypes)
     if (const auto t = parse_dtype(d); !t || !can_judge(*t))
       throw InputError("--dtype " + d + ": must be f16, bf16 or f32");
@@ -119,12 +122,14 @@ void add_sweep_split(CLI::App& sweep, int& status) {
   add_whole(*c, "--V", o->V, "row length, over all GPUs")->capture_default_str();
   add_whole(*c, "--rows", o->rows, "rows")->capture_default_str();
   c->add_option("--dtype", o->dtypes, "f16, bf16, f32 (all)");
-  c->add_option("--exchange", o->exchanges,
-                "how the GPUs tell each other (m, d): nccl; peers: the kernels write into each other's memory; held: so does "
-                "one kernel that holds its slice on the chip; held_in_order: the same, for GPUs that start blocks in order (nccl)");
+  c->add_option(
+      "--exchange", o->exchanges,
+      "how the GPUs tell each other (m, d): nccl; peers: the kernels write into each other's memory; held: so does "
+      "one kernel that holds its slice on the chip; held_in_order: the same, for GPUs that start blocks in order (nccl)");
   add_whole(*c, "--chunk-rows", o->chunk_rows, "rows of a chunk (as many as half of an L2 holds)");
   add_whole(*c, "--depth", o->depths, "chunks under way at a time (3)");
-  add_whole(*c, "--teams", o->teams, "NCCL communicators that gather in turn, so that several do at a time (1)");
+  add_whole(*c, "--teams", o->teams,
+            "NCCL communicators that gather in turn, so that several do at a time (1)");
   c->add_flag("--accurate", o->accurate, "exp and division as onepass, not as onepass_fast");
   c->add_flag("--queued", o->queued, "the host queues every launch; otherwise each GPU runs one graph");
   c->add_flag("--not-kept", o->not_kept, "do not ask the L2 to keep what is read twice");

@@ -19,10 +19,14 @@ struct Known {
   const char *file, *label;
 };
 /// The pages that commands write, in the order of the links.
-constexpr Known kKnown[] = {{"index.html", "Overview"},      {"compare.html", "Side by side"},
-                            {"sweep.html", "Speed"},         {"sweep_shapes.html", "Speed by shape"},
-                            {"functions.html", "Functions"}, {"history.html", "History"},
-                            {"check/index.html", "Check"},   {"selftest.html", "Self-test"},
+constexpr Known kKnown[] = {{"index.html", "Overview"},
+                            {"compare.html", "Side by side"},
+                            {"sweep.html", "Speed"},
+                            {"sweep_shapes.html", "Speed by shape"},
+                            {"functions.html", "Functions"},
+                            {"history.html", "History"},
+                            {"check/index.html", "Check"},
+                            {"selftest.html", "Self-test"},
                             {"certificate.html", "Certificate"},
                             {"../certificate.html", "Certificate"},
                             {"../index.html", "All results"}};

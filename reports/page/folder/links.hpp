@@ -15,8 +15,8 @@ namespace assay {
 std::string with_links(std::string html, const std::vector<std::string>& names, const std::string& self);
 
 /// Links all pages of a folder and of its kernels/ with each other; with those of a check in check/, and of
-/// the folder above, if it has an index.html or a certificate.html. Throws InputError that names a file that cannot be read or
-/// written.
+/// the folder above, if it has an index.html or a certificate.html. Throws InputError that names a file that
+/// cannot be read or written.
 void link_pages(const std::filesystem::path& folder);
 
 }  // namespace assay

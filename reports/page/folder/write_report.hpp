@@ -22,7 +22,6 @@ void write_report(const std::filesystem::path& folder, const ReportData& data,
                   const std::vector<std::pair<std::string, FileContent>>& more);
 
 /// The same without about.json. `files`: further files to be written with the pages.
-void write_pages(const std::filesystem::path& folder, const Digest& digest,
-                 Files files = {});
+void write_pages(const std::filesystem::path& folder, const Digest& digest, Files files = {});
 
 }  // namespace assay

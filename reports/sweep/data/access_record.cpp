@@ -62,8 +62,9 @@ std::string access_line(const AccessRecord& r) {
 
 std::vector<AccessRecord> read_accesses(const std::filesystem::path& file) {
   std::vector<AccessRecord> out;
-  for_each_line(file, read_file(file),
-                [&](const std::string& line) { out.push_back(access_record_from_json(parse_json_line(line))); });
+  for_each_line(file, read_file(file), [&](const std::string& line) {
+    out.push_back(access_record_from_json(parse_json_line(line)));
+  });
   return out;
 }
 

@@ -94,7 +94,8 @@ std::optional<double> least_share(const SplitRecord& r) {
 
 std::string identity(const SplitRecord& r) {
   return fmt::format("{} V={} rows={} gpus={} {} {}x{}{}{}{}{}{}", r.key, r.V, r.rows, r.gpus, r.exchange,
-                     r.chunk_rows, r.depth, r.teams > 1 ? fmt::format(" teams={}", r.teams) : "", r.graph ? "" : " queued", r.keep ? "" : " not kept",
+                     r.chunk_rows, r.depth, r.teams > 1 ? fmt::format(" teams={}", r.teams) : "",
+                     r.graph ? "" : " queued", r.keep ? "" : " not kept",
                      r.family == "normal_1" ? "" : " family=" + r.family,
                      r.seed == 1 ? "" : fmt::format(" seed={}", r.seed));
 }

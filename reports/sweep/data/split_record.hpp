@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows split over several GPUs as one JSON line: how long each GPU took, beside what it takes alone for its slice and
-// beside its copy, and whether the rows put together were right.
+// Rows split over several GPUs as one JSON line: how long each GPU took, beside what it takes alone for its
+// slice and beside its copy, and whether the rows put together were right.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,23 @@ struct SplitShare {
   int device = 0;
   std::int64_t first = 0, columns = 0;  // its slice of every row
   std::optional<double> median_us;      // of the split run
-  /// In the same run: onepass on the slice's rows alone, and the fastest copy of as many bytes. Null for an empty slice.
+  /// In the same run: onepass on the slice's rows alone, and the fastest copy of as many bytes. Null for an
+  /// empty slice.
   std::optional<double> alone_us, copy_us;
   std::optional<double> share_of_alone, share_of_copy;
 };
 
 /// The names in JSON are the members' names. V: row length, of all GPUs together.
 struct SplitRecord {
-  std::string key;       // onepass_split_fast/f32@cuda
+  std::string key;        // onepass_split_fast/f32@cuda
   std::string alone_key;  // onepass_fast/f32@cuda: the kernel of alone_us
   std::string dtype;
   int gpus = 0;
   std::int64_t rows = 0, V = 0;
   std::string exchange;  // nccl, peers, held
   std::int64_t chunk_rows = 0;
-  int depth = 0;         // chunks under way
-  int teams = 1;         // of NCCL, that gather in turn
+  int depth = 0;  // chunks under way
+  int teams = 1;  // of NCCL, that gather in turn
   bool graph = true, keep = true;
   std::string status = "not_run";  // measured, once, unsupported, not_run, failed
   std::string reason;
@@ -54,7 +55,8 @@ struct SplitRecord {
 /// The smallest share of alone_us over the GPUs; null if none is known.
 std::optional<double> least_share(const SplitRecord& r);
 
-/// "onepass_split_fast/f32@cuda V=262144 rows=4000 gpus=2 nccl 24x3". Two records with one name are of one configuration.
+/// "onepass_split_fast/f32@cuda V=262144 rows=4000 gpus=2 nccl 24x3". Two records with one name are of one
+/// configuration.
 std::string identity(const SplitRecord& r);
 std::string split_line(const SplitRecord& r);
 /// Throws InputError that names the file and the line.

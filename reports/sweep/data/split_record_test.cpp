@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of rows split over GPUs survive files without loss. A broken line is refused, and the message names the field.
+// Records of rows split over GPUs survive files without loss. A broken line is refused, and the message names
+// the field.
 #include "reports/sweep/data/split_record.hpp"
 
 #include <gtest/gtest.h>
@@ -29,7 +30,8 @@ SplitRecord split_sample() {
   r.times_us = {1500.5, 1501};
   r.samples = 2;
   r.median_us = 1500.75;
-  r.shares = {{0, 0, 131072, 1500.75, 1400.0, 1390.0, 0.93, 0.92}, {1, 131072, 131072, 1499.0, 1380.0, {}, 0.92, {}}};
+  r.shares = {{0, 0, 131072, 1500.75, 1400.0, 1390.0, 0.93, 0.92},
+              {1, 131072, 131072, 1499.0, 1380.0, {}, 0.92, {}}};
   r.verified = "pass";
   r.family = "normal_1";
   r.seed = 1;

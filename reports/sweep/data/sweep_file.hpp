@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The growing file of a sweep. Each record is written whole as soon as it is there, so a stopped run loses only the
-// configuration under way and those whose judgement is.
+// The growing file of a sweep. Each record is written whole as soon as it is there, so a stopped run loses
+// only the configuration under way and those whose judgement is.
 #pragma once
 
 #include <filesystem>

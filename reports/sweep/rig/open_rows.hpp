@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rest of a judgement on a GPU: the rows that its first look left open. Included only where the CUDA side is compiled.
+// The rest of a judgement on a GPU: the rows that its first look left open. Included only where the CUDA side
+// is compiled.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +15,12 @@
 
 namespace assay {
 
-/// Judges the open rows on all cores, until the first failure or until `seconds` have passed. `open_rows` gets the number
-/// of those that were not judged. `repeats`: rows behind those of `o` that repeat them; row r of `o` stands for all rows
-/// r, r + o.rows, ...
+/// Judges the open rows on all cores, until the first failure or until `seconds` have passed. `open_rows`
+/// gets the number of those that were not judged. `repeats`: rows behind those of `o` that repeat them; row r
+/// of `o` stands for all rows r, r + o.rows, ...
 inline FastJudgement judged_on_device(const Claim& claim, Backend backend, const Outputs& o,
-                                      const std::vector<DeviceRow>& rows, std::int64_t repeats, double seconds,
-                                      std::int64_t& open_rows) {
+                                      const std::vector<DeviceRow>& rows, std::int64_t repeats,
+                                      double seconds, std::int64_t& open_rows) {
   const auto begin = std::chrono::steady_clock::now();
   FastJudgement all;
   std::vector<std::int64_t> open;

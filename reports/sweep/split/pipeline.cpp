@@ -16,8 +16,8 @@ constexpr std::uint64_t kMostHoldOfSplit = 20'000'000;  // ns; then a host that 
 
 void use(int device) { check_cuda(cudaSetDevice(device), "selecting a device"); }
 
-/// Streams of one priority each: the exchange first, because others wait for it, then the outputs, because what they
-/// read must not leave the L2.
+/// Streams of one priority each: the exchange first, because others wait for it, then the outputs, because
+/// what they read must not leave the L2.
 cudaStream_t stream_of(int place) {
   int least = 0, greatest = 0;
   check_cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for priorities");
@@ -29,7 +29,8 @@ cudaStream_t stream_of(int place) {
 
 std::vector<cudaEvent_t> events(std::size_t count) {
   std::vector<cudaEvent_t> all(count);
-  for (cudaEvent_t& e : all) check_cuda(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "creating an event");
+  for (cudaEvent_t& e : all)
+    check_cuda(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "creating an event");
   return all;
 }
 
@@ -45,7 +46,8 @@ struct SplitPipeline::Gpu {
   std::unique_ptr<DeviceArray> values, number, flush;
   cudaGraphExec_t graph = nullptr;
 
-  Gpu(const SplitMemory& m, int index, int teams, std::size_t chunks, std::size_t value_bytes, std::size_t flush_bytes)
+  Gpu(const SplitMemory& m, int index, int teams, std::size_t chunks, std::size_t value_bytes,
+      std::size_t flush_bytes)
       : memory(m), own(index) {
     use(m.device);
     for (int i = 0; i < teams; ++i) meet.push_back(stream_of(0));
@@ -79,7 +81,8 @@ struct SplitPipeline::Gpu {
   }
 };
 
-SplitPipeline::SplitPipeline(const SplitShape& shape, const SplitWays& ways, const std::vector<SplitMemory>& memory,
+SplitPipeline::SplitPipeline(const SplitShape& shape, const SplitWays& ways,
+                             const std::vector<SplitMemory>& memory,
                              const std::vector<std::unique_ptr<NcclTeam>>& teams, std::size_t flush)
     : shape_(shape),
       ways_(ways),
@@ -91,11 +94,12 @@ SplitPipeline::SplitPipeline(const SplitShape& shape, const SplitWays& ways, con
   // NCCL: one (m, d) a value. Peers: 16 bytes a value, and places for odd and even runs.
   const std::size_t all = static_cast<std::size_t>(shape.gpus * shape.rows * blocks_) * (gathers() ? 8 : 32);
   for (const SplitMemory& m : memory)
-    gpus_.push_back(std::make_unique<Gpu>(m, static_cast<int>(gpus_.size()), ways.teams, chunks_.size(), all,
-                                          flush));
+    gpus_.push_back(
+        std::make_unique<Gpu>(m, static_cast<int>(gpus_.size()), ways.teams, chunks_.size(), all, flush));
   for (const auto& g : gpus_) places_.of[g->own] = g->values->data();
   void* shared = nullptr;
-  check_cuda(cudaHostAlloc(&shared, sizeof *flag_, cudaHostAllocMapped | cudaHostAllocPortable), "allocating");
+  check_cuda(cudaHostAlloc(&shared, sizeof *flag_, cudaHostAllocMapped | cudaHostAllocPortable),
+             "allocating");
   flag_ = static_cast<unsigned*>(shared);
   *flag_ = 0;
   // The first run loads the kernels and lets NCCL connect, which a capture or a held stream would disturb.
@@ -114,7 +118,8 @@ SplitPipeline::~SplitPipeline() {
 
 SplitCall SplitPipeline::call(const Gpu& g, std::size_t chunk) const {
   const Span rows = chunks_[chunk];
-  const std::size_t skipped = static_cast<std::size_t>(rows.first * g.memory.slice.count) * size_of(shape_.dtype);
+  const std::size_t skipped =
+      static_cast<std::size_t>(rows.first * g.memory.slice.count) * size_of(shape_.dtype);
   SplitCall c;
   c.logits = g.memory.logits + skipped;
   c.probs = g.memory.probs + skipped;
@@ -165,7 +170,8 @@ void SplitPipeline::exchange(std::size_t chunk) {
 
 void SplitPipeline::enqueue_outputs(Gpu& g, std::size_t chunk) {
   use(g.memory.device);
-  check_cuda(cudaStreamWaitEvent(g.write, gathers() ? g.gathered[chunk] : g.summed[chunk], 0), "waiting for values");
+  check_cuda(cudaStreamWaitEvent(g.write, gathers() ? g.gathered[chunk] : g.summed[chunk], 0),
+             "waiting for values");
   kernels_.outputs(call(g, chunk), Stream{g.write});
   check_cuda(cudaGetLastError(), "launching the outputs");
   check_cuda(cudaEventRecord(g.written[chunk], g.write), "recording an event");
@@ -226,7 +232,8 @@ std::vector<double> SplitPipeline::run_us() {
   for (const auto& g : gpus_) {
     use(g->memory.device);
     // Flushes by reading: replacing clean cache lines costs the run nothing.
-    if (flush_ > 0) rig::enqueue_read(g->read, g->flush->data(), flush_, g->number->as<unsigned>() + kReadSink);
+    if (flush_ > 0)
+      rig::enqueue_read(g->read, g->flush->data(), flush_, g->number->as<unsigned>() + kReadSink);
     // Everything queues up behind this kernel, and all GPUs go on at the same moment.
     rig::enqueue_hold(g->read, flag_, ticket_, kMostHoldOfSplit);
     check_cuda(cudaEventRecord(g->begin, g->read), "recording an event");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pipeline of a split on its GPUs: three streams a GPU, so that the sums of one chunk, the exchange of the one
-// before and the outputs of the one before that overlap. Included only where the CUDA side is compiled.
+// The pipeline of a split on its GPUs: three streams a GPU, so that the sums of one chunk, the exchange of
+// the one before and the outputs of the one before that overlap. Included only where the CUDA side is
+// compiled.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -24,8 +25,8 @@ struct SplitMemory {
 
 class SplitPipeline {
  public:
-  /// `teams` has ways.teams entries or more if the exchange is NCCL's. `flush` bytes are read before every run, so that no cache holds
-  /// logits; 0: not needed.
+  /// `teams` has ways.teams entries or more if the exchange is NCCL's. `flush` bytes are read before every
+  /// run, so that no cache holds logits; 0: not needed.
   SplitPipeline(const SplitShape& shape, const SplitWays& ways, const std::vector<SplitMemory>& memory,
                 const std::vector<std::unique_ptr<NcclTeam>>& teams, std::size_t flush);
   ~SplitPipeline();

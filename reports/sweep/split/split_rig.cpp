@@ -30,7 +30,8 @@ std::int64_t rows_of_chunk(const SplitShape& shape, int depth, std::int64_t l2_b
 
 std::string cannot_split(int gpus, Exchange exchange) {
   if (std::string why = unavailable_reason(Backend::cuda); !why.empty()) return why;
-  if (const int there = device_count(); there < gpus) return fmt::format("{} GPUs are asked for, there are {}", gpus, there);
+  if (const int there = device_count(); there < gpus)
+    return fmt::format("{} GPUs are asked for, there are {}", gpus, there);
   if (exchange == Exchange::nccl) return nccl_missing();
   for (int a = 0; a < gpus; ++a)
     for (int b = 0; b < gpus; ++b) {
@@ -59,7 +60,9 @@ void repeat(std::byte* to, std::size_t done, std::size_t all) {
 class DeviceSplitRig final : public SplitRig {
  public:
   DeviceSplitRig(const SplitShape& shape, const Tensor& tile)
-      : shape_(shape), slices_(column_slices(shape.V, shape.gpus)), tile_rows_(std::min(tile.rows, shape.rows)) {
+      : shape_(shape),
+        slices_(column_slices(shape.V, shape.gpus)),
+        tile_rows_(std::min(tile.rows, shape.rows)) {
     if (const std::string why = select_device(0); !why.empty()) throw std::runtime_error(why);
     cudaDeviceProp p{};
     check_cuda(cudaGetDeviceProperties(&p, 0), "asking for the device's properties");
@@ -91,7 +94,8 @@ class DeviceSplitRig final : public SplitRig {
     if (ways.exchange == Exchange::nccl) {
       std::vector<int> devices;
       for (const SplitMemory& m : memory_) devices.push_back(m.device);
-      while (static_cast<int>(teams_.size()) < ways.teams) teams_.push_back(std::make_unique<NcclTeam>(devices));
+      while (static_cast<int>(teams_.size()) < ways.teams)
+        teams_.push_back(std::make_unique<NcclTeam>(devices));
     }
     if (ways.exchange != Exchange::nccl) let_all_access();
     pipeline_ = std::make_unique<SplitPipeline>(shape_, ways, memory_, teams_, flush_bytes());
@@ -101,7 +105,8 @@ class DeviceSplitRig final : public SplitRig {
   void poison() override {
     for (const SplitMemory& m : memory_) {
       check_cuda(cudaSetDevice(m.device), "selecting a device");
-      check_cuda(cudaMemset(m.probs, 0xff, bytes_of(shape_.rows, m.slice.count, shape_.dtype)), "filling outputs");
+      check_cuda(cudaMemset(m.probs, 0xff, bytes_of(shape_.rows, m.slice.count, shape_.dtype)),
+                 "filling outputs");
       check_cuda(cudaDeviceSynchronize(), "filling outputs");
     }
   }
@@ -117,8 +122,8 @@ class DeviceSplitRig final : public SplitRig {
       const DeviceArray count(sizeof(unsigned long long));
       check_cuda(cudaMemset(count.data(), 0, sizeof(unsigned long long)), "counting");
       rig::enqueue_count_differences(nullptr, m.logits, bytes_of(shape_.rows, m.slice.count, shape_.dtype),
-                                     tiles_[i]->data(), bytes_of(tile_rows_, m.slice.count, shape_.dtype),
-                                     0, count.as<unsigned long long>());
+                                     tiles_[i]->data(), bytes_of(tile_rows_, m.slice.count, shape_.dtype), 0,
+                                     count.as<unsigned long long>());
       check_cuda(cudaGetLastError(), "counting");
       unsigned long long differ = 0;
       check_cuda(cudaMemcpy(&differ, count.data(), sizeof differ, cudaMemcpyDeviceToHost), "counting");
@@ -143,13 +148,14 @@ class DeviceSplitRig final : public SplitRig {
     const std::size_t row = bytes_of(1, slice.count, shape_.dtype), whole = bytes_of(1, tile.V, shape_.dtype);
     logits_.push_back(std::make_unique<DeviceArray>(all));
     probs_.push_back(std::make_unique<DeviceArray>(all));
-    tiles_.push_back(std::make_unique<DeviceArray>(std::max<std::size_t>(256, row * static_cast<std::size_t>(tile_rows_))));
+    tiles_.push_back(std::make_unique<DeviceArray>(
+        std::max<std::size_t>(256, row * static_cast<std::size_t>(tile_rows_))));
     if (slice.count > 0) {
       const std::size_t of_tile = row * static_cast<std::size_t>(tile_rows_);
-      check_cuda(cudaMemcpy2D(tiles_.back()->data(), row,
-                              tile.bytes.data() + bytes_of(1, slice.first, shape_.dtype), whole, row,
-                              static_cast<std::size_t>(tile_rows_), cudaMemcpyHostToDevice),
-                 "copying logits to the device");
+      check_cuda(
+          cudaMemcpy2D(tiles_.back()->data(), row, tile.bytes.data() + bytes_of(1, slice.first, shape_.dtype),
+                       whole, row, static_cast<std::size_t>(tile_rows_), cudaMemcpyHostToDevice),
+          "copying logits to the device");
       check_cuda(cudaMemcpy(logits_.back()->data(), tiles_.back()->data(), of_tile, cudaMemcpyDeviceToDevice),
                  "copying logits");
       repeat(logits_.back()->as<std::byte>(), of_tile, bytes_of(shape_.rows, slice.count, shape_.dtype));
@@ -200,7 +206,8 @@ FastJudgement DeviceSplitRig::judge(double seconds, std::int64_t& open_rows) {
   const DeviceArray logits(all), probs(all), slice(all);
   // Pieces begin at a multiple of the tile, so all have the same logits.
   const std::size_t of_tile = std::min(all, row * static_cast<std::size_t>(tile_rows_));
-  check_cuda(cudaMemcpy(logits.data(), whole_.bytes.data(), of_tile, cudaMemcpyHostToDevice), "copying logits");
+  check_cuda(cudaMemcpy(logits.data(), whole_.bytes.data(), of_tile, cudaMemcpyHostToDevice),
+             "copying logits");
   repeat(logits.as<std::byte>(), of_tile, all);
   FastJudgement judged;
   open_rows = 0;
@@ -208,15 +215,17 @@ FastJudgement DeviceSplitRig::judge(double seconds, std::int64_t& open_rows) {
     for (const SplitMemory& m : memory_) {
       const std::size_t width = bytes_of(1, m.slice.count, shape_.dtype);
       if (width == 0) continue;
-      check_cuda(cudaMemcpyPeer(slice.data(), 0, m.probs + bytes_of(piece.first, m.slice.count, shape_.dtype), m.device,
-                                width * static_cast<std::size_t>(piece.count)),
+      check_cuda(cudaMemcpyPeer(slice.data(), 0, m.probs + bytes_of(piece.first, m.slice.count, shape_.dtype),
+                                m.device, width * static_cast<std::size_t>(piece.count)),
                  "fetching a slice");
-      check_cuda(cudaMemcpy2D(probs.as<std::byte>() + bytes_of(1, m.slice.first, shape_.dtype), row, slice.data(), width,
-                              width, static_cast<std::size_t>(piece.count), cudaMemcpyDeviceToDevice),
-                 "putting the slices together");
+      check_cuda(
+          cudaMemcpy2D(probs.as<std::byte>() + bytes_of(1, m.slice.first, shape_.dtype), row, slice.data(),
+                       width, width, static_cast<std::size_t>(piece.count), cudaMemcpyDeviceToDevice),
+          "putting the slices together");
       check_cuda(cudaDeviceSynchronize(), "putting the slices together");
     }
-    const Outputs o{shape_.dtype, shape_.dtype, piece.count, shape_.V, logits.data(), shape_.V, probs.data(), shape_.V};
+    const Outputs o{shape_.dtype,  shape_.dtype, piece.count,  shape_.V,
+                    logits.data(), shape_.V,     probs.data(), shape_.V};
     const std::vector<DeviceRow> rows = look_on_device(k.claim, k.backend, o);
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
     std::int64_t not_judged = 0;

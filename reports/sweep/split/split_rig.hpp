@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows split over several GPUs of this host, in one process: the slices on their GPUs, the pipeline that works on them
-// chunk by chunk, and the judgement of the rows put together again.
+// Rows split over several GPUs of this host, in one process: the slices on their GPUs, the pipeline that
+// works on them chunk by chunk, and the judgement of the rows put together again.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,13 @@
 
 namespace assay {
 
-/// How the GPUs tell each other (m, d). nccl: by an all-gather of NCCL between two kernels. peers: the kernels write into
-/// each other's memory. held: so does one kernel, which holds the slice on the chip meanwhile. held_in_order: the same
-/// without drawing rows; it ends only if GPUs start the blocks of a launch in order, as they do but nobody promises.
+/// How the GPUs tell each other (m, d). nccl: by an all-gather of NCCL between two kernels. peers: the
+/// kernels write into each other's memory. held: so does one kernel, which holds the slice on the chip
+/// meanwhile. held_in_order: the same without drawing rows; it ends only if GPUs start the blocks of a launch
+/// in order, as they do but nobody promises.
 enum class Exchange { nccl, peers, held, held_in_order };
-inline constexpr Exchange kExchanges[] = {Exchange::nccl, Exchange::peers, Exchange::held, Exchange::held_in_order};
+inline constexpr Exchange kExchanges[] = {Exchange::nccl, Exchange::peers, Exchange::held,
+                                          Exchange::held_in_order};
 inline constexpr const char* kExchangeNames[] = {"nccl", "peers", "held", "held_in_order"};
 constexpr const char* name(Exchange e) { return kExchangeNames[static_cast<std::size_t>(e)]; }
 constexpr bool holds(Exchange e) { return e == Exchange::held || e == Exchange::held_in_order; }
@@ -31,8 +33,9 @@ struct SplitShape {
   bool fast = true;
 };
 
-/// How. While chunk i is read for its sums, the values of chunk i - 1 are exchanged and the outputs of chunk i - 2 are
-/// written. At most `depth` chunks are between their first read and their last write. (held: one launch for all rows.)
+/// How. While chunk i is read for its sums, the values of chunk i - 1 are exchanged and the outputs of chunk
+/// i - 2 are written. At most `depth` chunks are between their first read and their last write. (held: one
+/// launch for all rows.)
 struct SplitWays {
   Exchange exchange = Exchange::nccl;
   std::int64_t chunk_rows = 0;
@@ -62,8 +65,9 @@ class SplitRig {
 
   /// Fills every output on every GPU with a pattern that no right output contains.
   virtual void poison() = 0;
-  /// Puts the rows together on GPU 0 and judges all outputs by the fast judge, against the logits that the GPUs were
-  /// given. It stops at the first failure. `open_rows` gets the number of rows not finished within `seconds`.
+  /// Puts the rows together on GPU 0 and judges all outputs by the fast judge, against the logits that the
+  /// GPUs were given. It stops at the first failure. `open_rows` gets the number of rows not finished within
+  /// `seconds`.
   virtual FastJudgement judge(double seconds, std::int64_t& open_rows) = 0;
   /// True if the logits on every GPU are still those that it was given.
   virtual bool logits_intact() = 0;

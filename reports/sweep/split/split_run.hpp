@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times rows split over GPUs, each way that was asked for, beside what each GPU takes alone for its slice and beside its
-// copy. Every output is judged before and after the timing.
+// Times rows split over GPUs, each way that was asked for, beside what each GPU takes alone for its slice and
+// beside its copy. Every output is judged before and after the timing.
 #pragma once
 
 #include <functional>
@@ -22,8 +22,8 @@ struct SplitRun {
 /// The record of one way before it runs.
 SplitRecord blank_split_record(const SplitRun& run, const SplitWays& ways);
 
-/// One record for each way, handed to `done` as soon as it is made. Throws InputError for a family without such rows, and
-/// std::runtime_error if a GPU fails where nothing can be timed.
+/// One record for each way, handed to `done` as soon as it is made. Throws InputError for a family without
+/// such rows, and std::runtime_error if a GPU fails where nothing can be timed.
 std::vector<SplitRecord> run_split(const SplitRun& run, const std::function<void(const SplitRecord&)>& done);
 
 }  // namespace assay

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows split over several GPUs, on the host executor: which columns are whose, how rows are cut, and the merge of the
-// slices' (m, d), judged like any other kernel.
+// Rows split over several GPUs, on the host executor: which columns are whose, how rows are cut, and the
+// merge of the slices' (m, d), judged like any other kernel.
 #include "kernels/split/split.hpp"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,8 @@ TEST(Split, ChunksCoverAllRowsOnce) {
   EXPECT_EQ(row_chunks(64, 64), (std::vector<Span>{{0, 64}}));
 }
 
-// V = 33 leaves a slice shorter, V = 5 leaves slices empty, and from 16,385 elements on a slice has several blocks.
+// V = 33 leaves a slice shorter, V = 5 leaves slices empty, and from 16,385 elements on a slice has several
+// blocks.
 TEST(Split, PassesTheChecksOfEveryKernel) {
   for (const Dtype dtype : {Dtype::f32, Dtype::f16, Dtype::bf16})
     for (const bool fast : {true, false})
@@ -101,7 +102,8 @@ TEST(Split, ASliceOfOneSpecialValueIsMergedRight) {
   EXPECT_EQ(judged(split(Dtype::f32, true, 3), Case("none", std::move(none))).status, Status::pass);
 }
 
-// The judge must see a merge that forgets a slice: with one part for all columns, but only the first half summed.
+// The judge must see a merge that forgets a slice: with one part for all columns, but only the first half
+// summed.
 TEST(Split, AForgottenSliceIsRefused) {
   SplitKernels k = *find_split_kernels(Backend::host, Dtype::f32, true);
   static void (*const right)(const SplitCall&, const Stream&) = k.sums;
