@@ -5,8 +5,8 @@ reports/sweep/PERFORMANCE.md.
 
     reports/publish/write_goals.py path/to/assay [DIR]
 
-DIR (default: reports/published/h200) holds sweep.md and sweep.jsonl, and where they were measured peers.jsonl,
-left_out.jsonl and split.jsonl; all but the first also as .gz. In PERFORMANCE.md the text between the two lines
+DIR (default: reports/published/h200) holds sweep.md and sweep.jsonl, and where they were measured peers.jsonl and
+split.jsonl; all but the first also as .gz. In PERFORMANCE.md the text between the two lines
 `goals: begin` and `goals: end` is replaced. `assay sweep rules` names the row lengths V. Never part of a test.
 """
 import gzip
@@ -189,65 +189,6 @@ def against(t):
     return out
 
 
-def stages(folder):
-    """What each stage costs where a goal was missed (reports/publish/limits/left_out.cu)."""
-    records = [r for r in read(folder, "left_out.jsonl", True) if r["kind"] == "left_out"]
-    if not records:
-        return []
-    out = ["What stops it: `onepass_fast` with one stage left out, on the same kind of GPU (`reports/publish/limits/measure.sh`). "
-           "Microseconds above the fastest copy.", "",
-           "| rows x V | dtype | rung | copy, us | whole | without exp | without the exchange of (m, d) | it only loads, holds and "
-           "stores |", "|---|---|---|---|---|---|---|---|"]
-    for r in records:
-        above = [f"{r[name] - r['copy_us']:+.2f}" for name in ("whole_us", "no_exp_us", "no_merge_us", "bare_us")]
-        out.append(f"| {number(r['rows'])} x {number(r['V'])} | {r['dtype']} | {r['rung']} | {r['copy_us']:,.2f} | "
-                   + " | ".join(above) + " |")
-    return out
-
-
-def topk_stages(folder, which):
-    """onepass_topk at the shapes of its goals, with other blocks and without stages (reports/publish/limits/topk.cu). `which`: which kernel."""
-    all_records = read(folder, "topk.jsonl", True)
-    records = [r for r in all_records if r["kind"] == "topk"]
-    if not records:
-        return []
-    newer = any("rows_us" in r for r in records)
-    gpu = next(r["gpu"] for r in all_records if r["kind"] == "topk_head")
-    out = [f"Softmax + top-k, {which}, by a program of its own (`reports/publish/limits/topk.cu`; {gpu}): shares of a read, and "
-           "microseconds above it. Columns were compared with a sort.", "",
-           "| rows x V | k | dtype | read, us | `onepass_topk_fast` | `onepass_topk` | fast, us above | without exp | nothing selected | "
-           "rows in turn, through shared memory |", "|---|---|---|---|---|---|---|---|---|---|"]
-    for r in records:
-        above = lambda us: f"{us - r['read_us']:+.1f}" if us else ""
-        held = [us for name, us in r.items() if name.startswith("holding_") and name.endswith("no_topk_us")]
-        nothing = min(held) if held else r.get("rows_no_topk_us") if newer and r["rows"] > 10 else r["no_topk_us"]
-        in_turn = min(us for name, us in r.items() if name.startswith("threads_"))
-        values = r.get("values", 1 if r.get("equal") else 0)  # older records say only whether all logits are equal
-        some = ", all equal" if values == 1 else f", {values} values" if values else ""
-        out.append(f"| {number(r['rows'])} x {number(r['V'])}{some} | {r['k']} | {r['dtype']} | {r['read_us']:,.1f} | "
-                   f"{percent(r['fast_share'])} % | {percent(r['accurate_share'])} % | "
-                   + " | ".join(above(us) for us in (r["fast_us"], r["no_exp_us"], nothing, in_turn)) + " |")
-    return out
-
-
-def lists(folder):
-    """The one-read kernels of the paper with other lists and sums (reports/publish/limits/lists.cu)."""
-    records = [r for r in read(folder, "lists.jsonl", True) if r["kind"] == "lists"]
-    if not records:
-        return []
-    names = [("ends_early", "ours, one load"), ("four_ahead", "ours, four ahead"), ("walked", "walked list"),
-             ("walked_ahead", "walked, four ahead"), ("plain_list", "plain list, four ahead"),
-             ("plain_sum", "plain sum, four ahead"), ("plain", "both plain: the paper's way"), ("plain_ahead", "the same, four ahead")]
-    names = [n for n in names if n[0] + "_gb_per_s" in records[0]]
-    out = ["One-read softmax + top-k with the paper's blocks, GB/s of logits, f32 (`reports/publish/limits/lists.cu`).", "",
-           "| rows x V | k | read | " + " | ".join(words for _, words in names) + " |", "|---|---|---|" + "---|" * len(names)]
-    for r in records:
-        read_speed = 4 * r["rows"] * r["V"] / r["read_us"] / 1e3
-        out.append(f"| {number(r['rows'])} x {number(r['V'])} | {r['k']} | {read_speed:,.0f} | "
-                   + " | ".join(f"{r[n + '_gb_per_s']:,.0f}" for n, _ in names) + " |")
-    return out
-
-
 def splits(folder):
     """The best of each way to split rows over several GPUs (assay sweep split), from the folder or the one of two GPUs."""
     if not read(folder, "split.jsonl", True):
@@ -320,9 +261,7 @@ def main():
     parts = [[f"{Times(OF_H100).head}. {shares}"], goals(OF_H100)] if other else []
     parts += [[f"{t.head}. {shares}"], goals(folder),
              matrix(t, rules.ladder), few_rows(t, rules.ladder_few_rows), against(t)]
-    newest = topk_stages(OF_H100, "before few rows were held in registers") if other else []
-    of_folder = topk_stages(folder, "as it is")
-    parts += [p for p in (topk(t, rules), newest, of_folder, lists(folder), stages(folder), splits(folder)) if p]
+    parts += [p for p in (topk(t, rules), splits(folder)) if p]
     made = "\n\n".join("\n".join(p) for p in parts)
     replace(os.path.join(folder, "goals.md"), f"# Goals, results and peers, in full\n\n{made}\n")
     all_times = [Times(OF_H100), t] if other else [t]
