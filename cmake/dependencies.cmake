@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Libraries from system packages (./run lists Debian 12's names). A bundle uses static archives.
+# Libraries from system packages (./run lists Debian 12's names). With ASSAY_STATIC, static archives.
 
 set(ASSAY_MISSING "")
 macro(assay_need what package)
@@ -15,6 +15,13 @@ find_package(nlohmann_json 3.11 QUIET)
 find_package(Eigen3 3.4 QUIET NO_MODULE)
 find_package(GTest 1.12 QUIET)
 find_package(rapidcheck QUIET)
+# What an earlier configuration found is of the other kind.
+if(NOT "${ASSAY_STATIC}" STREQUAL "${ASSAY_FOUND_STATIC}")
+  foreach(found ASSAY_MPFR_LIBRARY ASSAY_GMP_LIBRARY ZLIB_LIBRARY_RELEASE ZLIB_LIBRARY_DEBUG)
+    unset(${found} CACHE)
+  endforeach()
+endif()
+set(ASSAY_FOUND_STATIC "${ASSAY_STATIC}" CACHE INTERNAL "The kind of libraries that were looked for")
 if(ASSAY_STATIC)
   set(Boost_USE_STATIC_LIBS ON)
   set(ZLIB_USE_STATIC_LIBS ON)
@@ -31,11 +38,6 @@ find_library(ASSAY_GMP_LIBRARY NAMES ${gmp_name})
 find_path(ASSAY_MPFR_INCLUDE NAMES mpfr.h)
 find_program(ASSAY_GAPPA gappa)    # the tests check the proofs of the fast tier with it
 find_program(ASSAY_SOLLYA sollya)
-# A peer to be measured. Debian has no static archive of it, so a bundle lacks it and says so.
-if(NOT ASSAY_STATIC AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  find_library(ASSAY_SLEEF NAMES sleef)
-  assay_need(ASSAY_SLEEF libsleef-dev)
-endif()
 
 assay_need(fmt_FOUND libfmt-dev)
 assay_need(CLI11_FOUND libcli11-dev)

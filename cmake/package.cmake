@@ -55,7 +55,7 @@ set(assay_INCLUDE_DIR \"${in_tree}/include\")
 include(\"${in_tree}/assayVariant.cmake\")
 ")
 
-if(NOT ASSAY_SANITIZE AND NOT ASSAY_STATIC)
+if(NOT ASSAY_SANITIZE)
   # A machine that `run` set up has Ninja and no make. So make always fails here, even if it is installed.
   set(no_make ${PROJECT_BINARY_DIR}/no_make)
   foreach(name make gmake smake)
@@ -80,7 +80,7 @@ if(NOT ASSAY_SANITIZE AND NOT ASSAY_STATIC)
     ENVIRONMENT_MODIFICATION "PATH=path_list_prepend:$<TARGET_FILE_DIR:assay>;PATH=path_list_prepend:${no_make};assay_DIR=set:${PROJECT_BINARY_DIR}/package")
 endif()
 
-if(NOT ASSAY_SANITIZE AND NOT ASSAY_STATIC)
+if(NOT ASSAY_SANITIZE)
   # Runs the steps of the recipes for build servers.
   add_test(NAME ci_recipes COMMAND ${PROJECT_SOURCE_DIR}/cmake/ci/try.sh $<TARGET_FILE:assay> ${PROJECT_BINARY_DIR}/ci)
   set_tests_properties(ci_recipes PROPERTIES TIMEOUT 300)

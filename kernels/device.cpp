@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/device.hpp"
 
+#include <cstdlib>
+#include <sstream>
+
 #if defined(ASSAY_WITH_CUDA)
 #include <cuda_runtime_api.h>
 #endif
@@ -11,6 +14,23 @@ namespace {
 int selected = 0;
 }
 int selected_device() { return selected; }
+
+std::string no_code_reason(const std::string& architectures, int major, int minor) {
+  std::istringstream all(architectures);
+  for (std::string one; std::getline(all, one, ',');) {
+    const int of = std::atoi(one.c_str());
+    if (of == 0) return {};  // all, all-major: what they stand for is not known here
+    // Code of an architecture with an a (90a) runs on exactly that one; with an f (100f) on its family.
+    const std::size_t letter = std::to_string(of).size();
+    const bool exact = one.size() > letter && one[letter] == 'a';
+    const bool family = one.size() > letter && one[letter] == 'f';
+    const bool real = !one.ends_with("-virtual"), ptx = !one.ends_with("-real") && !exact && !family;
+    if (real && of / 10 == major && (exact ? of % 10 == minor : of % 10 <= minor)) return {};
+    if (ptx && of <= 10 * major + minor) return {};
+  }
+  return "no GPU of an architecture that this build has code for: it was built for sm " + architectures +
+         ", the GPU is sm " + std::to_string(10 * major + minor);
+}
 
 #if defined(ASSAY_WITH_CUDA)
 
@@ -30,6 +50,17 @@ std::string cuda_reason() {
   }
   return count == 0 ? "no GPU: the driver reports none" : "";
 }
+
+/// Empty, or why this build's code can not run on that GPU.
+std::string code_reason(int ordinal) {
+  int major = 0, minor = 0;
+  if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, ordinal) != cudaSuccess ||
+      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, ordinal) != cudaSuccess) {
+    cudaGetLastError();
+    return "no GPU: the driver does not tell its compute capability";
+  }
+  return no_code_reason(ASSAY_CUDA_ARCHITECTURES, major, minor);
+}
 }  // namespace
 
 bool built_with_cuda() { return true; }
@@ -45,6 +76,7 @@ std::string select_device(int ordinal) {
   cudaGetDeviceCount(&count);
   if (ordinal < 0 || ordinal >= count)
     return "device " + std::to_string(ordinal) + " does not exist (there are " + std::to_string(count) + ")";
+  if (std::string reason = code_reason(ordinal); !reason.empty()) return reason;
   selected = ordinal;
   return cudaSetDevice(ordinal) == cudaSuccess ? "" : "device " + std::to_string(ordinal) + " cannot be used";
 }
@@ -89,6 +121,7 @@ std::string select_device(int) { return "this build has no CUDA side"; }
 std::vector<std::pair<std::string, std::string>> describe_device() { return {}; }
 namespace {
 std::string cuda_reason() { return "this build has no CUDA side"; }
+std::string code_reason(int) { return {}; }
 }  // namespace
 
 #endif
@@ -97,7 +130,7 @@ std::string unavailable_reason(Backend backend) {
   static const std::string cuda = cuda_reason();
   switch (backend) {
     case Backend::cuda:
-      return cuda;
+      return cuda.empty() ? code_reason(selected) : cuda;
     case Backend::host_fma:
       return __builtin_cpu_supports("fma") ? "" : "this CPU has no FMA";
     case Backend::host:

@@ -13,6 +13,11 @@ namespace assay {
 /// Empty if the backend can run here, otherwise the reason ("no GPU: ...", "this CPU has no FMA").
 std::string unavailable_reason(Backend backend);
 
+/// Empty if a build for these architectures (those of CMAKE_CUDA_ARCHITECTURES: "90", "90-real,100") has code
+/// for a GPU of this compute capability, otherwise the reason. "90" is machine code for 9.x, and PTX that
+/// newer ones compile.
+std::string no_code_reason(const std::string& architectures, int major, int minor);
+
 /// True if the CUDA side was compiled in.
 bool built_with_cuda();
 

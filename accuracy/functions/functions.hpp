@@ -39,7 +39,5 @@ const std::vector<Function>& functions();
 std::vector<Function> libm_functions();    // glibc, and the host executor's versions of CUDA functions
 std::vector<Function> packet_functions();  // Eigen's and SLEEF's exp
 std::vector<Function> device_functions();  // CUDA; empty in a build without
-void evaluate_eigen_exp(const void* a, const void* b, void* out, std::int64_t n, void* stream);
-void evaluate_sleef_exp(const void* a, const void* b, void* out, std::int64_t n, void* stream);
 
 }  // namespace assay::functions

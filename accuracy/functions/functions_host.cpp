@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "accuracy/functions/functions.hpp"
+#include "accuracy/functions/packets.hpp"
 #include "kernels/device.hpp"
 
 #define ASSAY_BACKEND host_functions
@@ -68,13 +69,15 @@ std::vector<Function> libm_functions() {
 }
 
 std::vector<Function> packet_functions() {
+  std::vector<Function> all = {{.name = "Eigen exp", .evaluate = evaluate_eigen_exp}};
 #if defined(ASSAY_WITH_SLEEF)
-  return {{.name = "Eigen exp", .evaluate = evaluate_eigen_exp},
-          {.name = "Sleef_expf8_u10", .evaluate = evaluate_sleef_exp}};
+  all.push_back({.name = "Sleef_expf8_u10", .evaluate = evaluate_sleef_exp});
+  // Its code is for AVX2; where the CPU has none, that is said first.
+  if (__builtin_cpu_supports("avx2")) all.back().missing = sleef_missing();
 #else
-  return {{.name = "Eigen exp", .evaluate = evaluate_eigen_exp},
-          {.name = "Sleef_expf8_u10", .missing = "this build has no SLEEF (it has no static archive)"}};
+  all.push_back({.name = "Sleef_expf8_u10", .missing = "SLEEF is called on x86-64 alone"});
 #endif
+  return all;
 }
 
 #if !defined(ASSAY_WITH_CUDA)

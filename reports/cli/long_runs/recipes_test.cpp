@@ -229,8 +229,7 @@ TEST_F(Recipes, TheImageIsMadeAsTheRecipeForGitHubMakesThePackage) {
 
 TEST_F(Recipes, TheManifestForKubernetesIsValidByItsSchema) {
   // ./run test --all puts the program into the build folder.
-  const fs::path own =
-      fs::path(ASSAY_COMMAND).parent_path().parent_path() / "kubernetes/bin/kubernetes-validate";
+  const fs::path own = fs::path(ASSAY_COMMAND).parent_path().parent_path() / "python/bin/kubernetes-validate";
   const std::string program = fs::exists(own) ? own.string() : "kubernetes-validate";
   if (!installed(program)) GTEST_SKIP() << "no kubernetes-validate (pip install kubernetes-validate)";
   const Finished right = run({program, "--strict", recipe("kubernetes.yaml")}, {});

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every C, C++ and CUDA file is as clang-format 14 writes it (.clang-format). Other versions differ in places.
+# Run as a test: cmake -DROOT=<source> -DBUILD=<build folder> -P format.cmake
+cmake_minimum_required(VERSION 3.25)
+# ./run test --all puts one into the build folder, from PyPI: Debian's package brings a compiler.
+find_program(CLANG_FORMAT NAMES clang-format-14 clang-format HINTS ${BUILD}/python/bin)
+if(NOT CLANG_FORMAT)
+  message("skipped: there is no clang-format (pip install clang-format==14.0.6)")
+  return()
+endif()
+set(files "")
+foreach(top reference kernels accuracy properties fuzz reports)
+  file(GLOB_RECURSE more RELATIVE ${ROOT} ${ROOT}/${top}/*.h ${ROOT}/${top}/*.hpp ${ROOT}/${top}/*.c ${ROOT}/${top}/*.cpp
+    ${ROOT}/${top}/*.cu ${ROOT}/${top}/*.cuh)
+  list(APPEND files ${more})
+endforeach()
+list(FILTER files EXCLUDE REGEX "^reports/published/")
+list(LENGTH files count)
+if(count EQUAL 0)
+  message(FATAL_ERROR "format: no file was found in ${ROOT}")
+endif()
+execute_process(COMMAND ${CLANG_FORMAT} --version OUTPUT_VARIABLE version COMMAND_ERROR_IS_FATAL ANY)
+if(NOT version MATCHES "version 14\\.")
+  message("skipped: clang-format 14 is needed, ${CLANG_FORMAT} is ${version}")
+  return()
+endif()
+execute_process(COMMAND ${CLANG_FORMAT} --dry-run --Werror ${files} WORKING_DIRECTORY ${ROOT}
+  RESULT_VARIABLE status ERROR_VARIABLE text)
+if(NOT status EQUAL 0)
+  string(REGEX MATCHALL "[^ \n]+:[0-9]+:[0-9]+: error" places "${text}")
+  list(SUBLIST places 0 20 places)
+  list(JOIN places "\n  " places)
+  message(FATAL_ERROR "not as clang-format 14 writes it (clang-format -i FILE mends it):\n  ${places}")
+endif()
+message(STATUS "${count} files are as clang-format 14 writes them")
