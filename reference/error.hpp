@@ -22,4 +22,10 @@ struct InputError : std::runtime_error {
   }
 };
 
+/// Thrown when the call is right but this machine lacks what the call needs, now or for good. The message is
+/// one line that names what is missing. The command line turns it into exit status 3.
+struct EnvironmentError : InputError {
+  using InputError::InputError;
+};
+
 }  // namespace assay

@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "reference/environment_error.hpp"
-
 namespace assay {
 namespace {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "reference/environment_error.hpp"
+#include "reference/error.hpp"
 
 namespace assay {
 

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <limits>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace assay {
@@ -60,6 +61,12 @@ inline std::optional<Dtype> parse_dtype(std::string_view s) {
 
 /// The dtypes for which bounds are derived: arithmetic in f32 and narrower.
 inline constexpr Dtype kJudged[] = {Dtype::f16, Dtype::bf16, Dtype::f32};
+/// Their names, separated by spaces.
+inline std::string names_of_judged() {
+  std::string all;
+  for (const Dtype t : kJudged) all += (all.empty() ? "" : " ") + std::string(name(t));
+  return all;
+}
 constexpr bool can_judge(Dtype t) {
   for (Dtype j : kJudged)
     if (t == j) return true;

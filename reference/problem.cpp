@@ -17,8 +17,8 @@ std::string words_of_k(Op op, int k) {
 
 std::string names_of_ops_from_logits() {
   std::vector<std::string> names;
-  for (const Op op : kOps)
-    if (from_logits(op)) names.emplace_back(name(op));
+  for (const OpInfo& o : kOpTable)
+    if (from_logits(o.op)) names.emplace_back(o.name);
   std::string list = names.front();
   for (std::size_t i = 1; i < names.size(); ++i) list += (i + 1 < names.size() ? ", " : " or ") + names[i];
   return list;

@@ -34,7 +34,7 @@ Variant variant_of(const isolation::Described& d) {
   v.op = static_cast<Op>(d.op);
   // The worker has checked these fields, but it has run foreign code since.
   const auto in = parse_dtype(d.in.get()), out = parse_dtype(d.out.get());
-  if (!in || !out || d.op < 0 || d.op >= std::ssize(kOps))
+  if (!in || !out || d.op < 0 || d.op >= std::ssize(kOpTable))
     throw InputError("changed its own description while it was read");
   v.dtype = *in;
   if (*out != *in) v.out_dtype = *out;

@@ -15,7 +15,7 @@
 #include "kernels/isolation/shared/memory_limit.hpp"
 #include "kernels/isolation/shared/runtime_name.hpp"
 #include "kernels/isolation/supervisor_ask.hpp"
-#include "reference/environment_error.hpp"
+#include "reference/error.hpp"
 
 namespace assay::isolation {
 

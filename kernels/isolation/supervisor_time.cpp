@@ -9,7 +9,6 @@
 #include "kernels/device.hpp"
 #include "kernels/isolation/process/worker_clock.hpp"
 #include "kernels/isolation/supervisor_ask.hpp"
-#include "reference/environment_error.hpp"
 #include "reference/error.hpp"
 
 namespace assay::isolation {

@@ -22,7 +22,7 @@
 #include "kernels/isolation/process/sandboxed.hpp"
 #include "kernels/python/embedded_worker.hpp"
 #include "kernels/python/worker/words.hpp"
-#include "reference/environment_error.hpp"
+#include "reference/error.hpp"
 #include "reference/files/regular_file.hpp"
 #include "reference/hash/sha256.hpp"
 

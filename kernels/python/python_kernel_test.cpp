@@ -10,7 +10,7 @@
 #include "kernels/device.hpp"
 #include "kernels/isolation/isolation_test.hpp"
 #include "kernels/python/python_test.hpp"
-#include "reference/environment_error.hpp"
+#include "reference/error.hpp"
 #include "reference/test_folder.hpp"
 
 namespace assay {

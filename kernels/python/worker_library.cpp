@@ -122,8 +122,7 @@ const assay_plugin* plugin_of(const Imported& i, int device) {
   auto* const kept = new Kept;
   const auto keep = [&](std::string text) { return kept->texts.emplace_back(std::move(text)).c_str(); };
   std::int32_t op = 0;
-  for (std::size_t n = 0; n < std::size(kOps); ++n)
-    if (name(kOps[n]) == i.words.op) op = static_cast<std::int32_t>(n);
+  if (const auto known = parse_op(i.words.op)) op = static_cast<std::int32_t>(*known);
   std::istringstream pairs(i.words.pairs);
   for (std::string pair; pairs >> pair;) {
     const std::string taken = pair.substr(0, pair.find(':'));

@@ -46,7 +46,7 @@ CertifiedCase case_of(const Record& r, bool worst) {
   c.worst = worst;
   c.key = r.key;
   c.group = r.group;
-  c.setup = r.setup;
+  c.setup = r.setup.text();
   c.family = r.family;
   c.op = r.op;
   c.V = r.V;
@@ -306,9 +306,9 @@ std::string impossible_speed(const Certificate& c) {
   for (const CertifiedSpeed& s : c.speed) {
     std::optional<double> share = s.share_of_fastest;
     const auto k = std::ranges::find(c.kernels, s.key, &CertifiedKernel::key);
-    const auto op = k == c.kernels.end() ? std::nullopt : parse_op(k->op);
     // A kernel that writes little may be faster than a copy.
-    if (!share && op && !selects(*op) && !one_value(*op)) share = s.share_of_copy;
+    if (!share && k != c.kernels.end())
+      if (const auto op = parse_op(k->op); op && !selects(*op) && !one_value(*op)) share = s.share_of_copy;
     if (const std::string why = beyond_reach(share); !why.empty())
       return fmt::format("{}, {} rows, V = {}: {}", s.key, grouped(s.rows), grouped(s.V), why);
   }

@@ -13,7 +13,6 @@
 #include "kernels/adapter/embedded.hpp"
 #include "kernels/adapter/toolchain/toolchain.hpp"
 #include "kernels/device.hpp"
-#include "reference/environment_error.hpp"
 #include "reference/error.hpp"
 #include "reports/cheats/cheats.hpp"
 

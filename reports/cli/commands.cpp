@@ -16,7 +16,6 @@
 #include "accuracy/sane.hpp"
 #include "kernels/adapter/toolchain/announce.hpp"
 #include "kernels/isolation/shared/plain_text.hpp"
-#include "reference/environment_error.hpp"
 #include "reference/error.hpp"
 #include "reference/json_text.hpp"
 #include "reference/nearest_word.hpp"

@@ -57,26 +57,10 @@ void list_families() {
       all_families().size() + 1, kProbeFamily);
 }
 
-/// What an operation writes for each row.
-std::string written(Op op) {
-  if (op == Op::softmax_backward)
-    return "V gradients of the logits, from the probabilities y and their gradients dy";
-  if (op == Op::normalizer) return "the maximum m and the sum d of exp(x - m)";
-  if (op == Op::lse) return "m + log d";
-  const std::string what = op == Op::topk          ? "logits"
-                           : log_probabilities(op) ? "logarithms of probabilities"
-                                                   : "probabilities";
-  const std::string of = op == Op::topk_softmax ? ", which add up to 1" : "";
-  if (selects(op)) return "the k largest " + what + of + ", and their indices";
-  if (op == Op::min_p) return "V probabilities, 0 below a share of the largest one";
-  if (op == Op::top_p) return "V probabilities, 0 outside the fewest largest ones that add up to a threshold";
-  return "V " + what;
-}
-
 void list_ops() {
   tell("{:<18} {}\n", "op", "values of a row");
-  for (const Op op : kOps) tell("{:<18} {}\n", name(op), written(op));
-  tell("{} operations\n", std::size(kOps));
+  for (const OpInfo& o : kOpTable) tell("{:<18} {}\n", o.name, o.written);
+  tell("{} operations\n", std::size(kOpTable));
 }
 
 }  // namespace

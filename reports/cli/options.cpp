@@ -13,7 +13,7 @@
 #include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/device.hpp"
 #include "kernels/isolation/isolated.hpp"
-#include "reference/environment_error.hpp"
+#include "reference/error.hpp"
 #include "reports/data/say.hpp"
 
 namespace assay {

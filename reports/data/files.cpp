@@ -11,7 +11,7 @@
 #include <sstream>
 #include <system_error>
 
-#include "reference/environment_error.hpp"
+#include "reference/error.hpp"
 #include "reference/file_writing.hpp"
 #include "reference/files/regular_file.hpp"
 #include "reference/json_text.hpp"

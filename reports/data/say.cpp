@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "kernels/isolation/shared/plain_text.hpp"
-#include "reference/environment_error.hpp"
+#include "reference/error.hpp"
 
 namespace assay {
 

@@ -10,7 +10,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "reference/environment_error.hpp"
 #include "reference/error.hpp"
 #include "reports/out/command_line.hpp"
 #include "reports/out/journal.hpp"

@@ -20,7 +20,6 @@
 #include "kernels/adapter/entry/tokens.hpp"
 #include "kernels/adapter/toolchain/announce.hpp"
 #include "kernels/adapter/toolchain/toolchain.hpp"
-#include "reference/environment_error.hpp"
 #include "reference/error.hpp"
 #include "reference/file_writing.hpp"
 #include "reference/hash/sha256.hpp"

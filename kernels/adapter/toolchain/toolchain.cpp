@@ -13,7 +13,7 @@
 #include <fstream>
 #include <set>
 
-#include "reference/environment_error.hpp"
+#include "reference/error.hpp"
 
 extern char** environ;
 

@@ -83,15 +83,5 @@ class PluginCall {
   };
   Tensor tensors_[kBuffers] = {};
 };
-static_assert(static_cast<int>(Op::softmax) == ASSAY_SOFTMAX &&
-              static_cast<int>(Op::log_softmax) == ASSAY_LOG_SOFTMAX &&
-              static_cast<int>(Op::lse) == ASSAY_LSE &&
-              static_cast<int>(Op::normalizer) == ASSAY_NORMALIZER &&
-              static_cast<int>(Op::topk) == ASSAY_TOPK &&
-              static_cast<int>(Op::softmax_topk) == ASSAY_SOFTMAX_TOPK &&
-              static_cast<int>(Op::softmax_backward) == ASSAY_SOFTMAX_BACKWARD &&
-              static_cast<int>(Op::topk_softmax) == ASSAY_TOPK_SOFTMAX &&
-              static_cast<int>(Op::min_p) == ASSAY_MIN_P && static_cast<int>(Op::top_p) == ASSAY_TOP_P &&
-              static_cast<int>(Op::log_softmax_topk) == ASSAY_LOG_SOFTMAX_TOPK);
 
 }  // namespace assay::isolation

@@ -48,7 +48,7 @@ std::string fault_of(const assay_variant& v) {
     if (!std::isalnum(static_cast<unsigned char>(v.name[i])) && v.name[i] != '_' && v.name[i] != '-')
       return "is called " + quoted(v.name) + ": names are letters, digits, '_' and '-'";
   const std::string who = "(" + quoted(v.name) + ") ";
-  if (v.op < 0 || v.op >= std::ssize(kOps))
+  if (v.op < 0 || v.op >= std::ssize(kOpTable))
     return who + "has op " + std::to_string(v.op) + ", which plugin.h does not list";
   if (!v.in_dtype) return who + "has no in_dtype";
   for (const char* dtype : {v.in_dtype, v.out_dtype ? v.out_dtype : v.in_dtype})
@@ -66,7 +66,7 @@ std::string fault_of(const assay_variant& v) {
   if (v.operands && (strnlen(v.operands, sizeof(Described::operands)) >= sizeof(Described::operands) ||
                      !parse_operands(v.operands)))
     return who + "has operands " + quoted(v.operands) + ", which plugin.h does not list, or not together";
-  const Op op = kOps[static_cast<std::size_t>(v.op)];
+  const Op op = static_cast<Op>(v.op);
   if (v.operands) {
     Operands not_judged = *parse_operands(v.operands), judged;
     not_judged.parts &= ~judged_operands(op);

@@ -10,7 +10,6 @@
 #include <set>
 
 #include "kernels/candidate.hpp"
-#include "reference/environment_error.hpp"
 #include "reference/error.hpp"
 #include "reference/hash/sha256.hpp"
 #include "reports/adopt/certificate_page.hpp"

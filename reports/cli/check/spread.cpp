@@ -18,7 +18,7 @@
 
 #include "accuracy/status.hpp"
 #include "kernels/device.hpp"
-#include "reference/environment_error.hpp"
+#include "reference/error.hpp"
 #include "reference/parallel.hpp"
 #include "reports/cli/check/watched.hpp"
 #include "reports/cli/commands.hpp"

@@ -13,7 +13,6 @@
 #include "fuzz/search/campaign.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
-#include "reference/environment_error.hpp"
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
 #include "reference/parallel.hpp"

@@ -4,6 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <map>
 
+#include "reference/formats.hpp"
+#include "reference/ops.hpp"
+
 namespace assay {
 namespace {
 
@@ -55,15 +58,12 @@ ValueWords words_of(const CommandText& command, const OptionText& option) {
       {"--family", {WordKind::asked, "families"}},
       {"--only", {WordKind::asked, "groups"}},
       {"--function", {WordKind::asked, "functions"}},
-      {"--dtype", {WordKind::fixed, "f16 bf16 f32"}},
-      {"--types", {WordKind::fixed, "f16 bf16 f32"}},
+      {"--dtype", {WordKind::fixed, names_of_judged()}},
+      {"--types", {WordKind::fixed, names_of_judged()}},
       {"--require", {WordKind::fixed, "cuda host"}},
       {"--backend", {WordKind::fixed, "cuda host"}},
       {"--oracle", {WordKind::fixed, "fast mpfr"}},
-      {"--op",
-       {WordKind::fixed,
-        "softmax log_softmax lse normalizer topk softmax_topk topk_softmax log_softmax_topk softmax_backward "
-        "min_p top_p"}},
+      {"--op", {WordKind::fixed, names_of_ops()}},
       {"--exchange", {WordKind::fixed, "nccl peers held held_in_order"}},
       {"--out", {WordKind::folders, ""}},
       {"--corpus", {WordKind::folders, ""}},
