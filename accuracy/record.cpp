@@ -119,7 +119,7 @@ std::string identity(const Record& r) {
   std::string s =
       fmt::format("{} {} {} V={} rows={} k={} seed={}", r.key, r.op, r.family, r.V, r.rows, r.k, r.seed);
   if (!r.group.empty()) s += " " + r.group;
-  if (!r.setup.empty()) s += " " + r.setup;
+  if (!r.setup.empty()) s += " " + r.setup.text();
   return s;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "accuracy/figures.hpp"
+#include "accuracy/setup.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/host/fault_kind.hpp"
 
@@ -167,7 +168,8 @@ struct Record : Figures {
   std::string family;
   /// Of `assay check`: the group of cases (shapes, layout, ...) and what the case varies ("offset_6"). Empty,
   /// and not in the JSON, in a report.
-  std::string group = {}, setup = {};
+  std::string group = {};
+  Setup setup = {};
   std::int64_t rows = 0;
   std::int64_t V = 0;
   int k = 0;

@@ -112,7 +112,7 @@ void each_field(R& r, Visit& visit) {
   visit("op", r.op);
   visit("family", r.family);
   visit.if_set("group", r.group);
-  visit.if_set("setup", r.setup);
+  visit.if_set("setup", SetupField(r.setup));
   visit("rows", r.rows);
   visit("V", r.V);
   visit("k", r.k);

@@ -92,6 +92,7 @@ struct Fill {
     v = static_cast<T>(++n);
   }
   void put(std::string& v) { v = "a \"text\"\n" + std::to_string(++n); }
+  void put(SetupField& v) { v.read("a setup " + std::to_string(++n)); }
   void put(std::vector<std::string>& v) { v = {"one", "", std::to_string(++n)}; }
   template <class E, class Names>
   void put(Word<E, Names>& v) {
@@ -133,6 +134,11 @@ struct Words {
   static void say(std::string& s, double v) { s += fmt::format("{:a}", std::isnan(v) ? NAN : v); }
   static void say(std::string& s, std::integral auto v) { s += std::to_string(v); }
   static void say(std::string& s, const std::string& v) { s += v; }
+  static void say(std::string& s, const SetupField& v) {
+    nlohmann::json text;
+    v.write(text);
+    s += text.get<std::string>();
+  }
   static void say(std::string& s, const std::vector<std::string>& v) {
     for (const std::string& e : v) s += e + ",";
   }

@@ -35,7 +35,7 @@ void Bench::emit(std::size_t i, Record r) {
 Layout Bench::drawn_layout(const ConformanceCase& c, const Layout& layout) const {
   Layout l = fit(c, layout);
   const std::uint64_t of_case =
-      drawn_for(c.family + "|" + c.setup + "|" + group_->name, c.V, c.rows, options_.seed);
+      drawn_for(c.family + "|" + c.setup.text() + "|" + group_->name, c.V, c.rows, options_.seed);
   const std::uint64_t n = launches_++;
   l.draw = drawn(of_case, n);
   if (l.outputs == Stale::mark) l.outputs = stale_of(of_case, n);
@@ -55,7 +55,7 @@ Record Bench::blank(const ConformanceCase& c) const {
                               : v.origin.empty()       ? v.key()
                                                        : v.origin);
     again.group = group_->name;
-    again.setup = c.setup;
+    again.setup = c.setup.text();
     again.max_ulp = options_.max_ulp;
     // How long a group waits and how often it launches also depends on the extent.
     again.extent = options_.extent == Extent::quick ? "quick" : options_.extent == Extent::full ? "full" : "";
@@ -173,7 +173,7 @@ Obstacle Bench::outside(const ConformanceCase& c, const Layout& layout) const {
     if (patience_ && patience_->deaths && c.V > 0)
       return patience_->deaths->leaves_out(
           c.V, alignment_of_rows(p, l.offset),
-          std::hash<std::string>()(c.family + c.setup) + static_cast<std::uint64_t>(c.V + c.rows));
+          std::hash<std::string>()(c.family + c.setup.text()) + static_cast<std::uint64_t>(c.V + c.rows));
   } else if (layout.launch.page_end || layout.launch.delayed_producer || layout.launch.slot != 0) {
     return in_this_process();
   }

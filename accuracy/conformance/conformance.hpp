@@ -42,7 +42,7 @@ struct ConformanceCase {
   std::int64_t V = 0, rows = 1;
   Op op = Op::softmax;
   int k = 0;
-  std::string setup = {};
+  Setup setup = {};
   const Variant* variant = nullptr;  // the kernel, which must outlive the run; null: the bench's own
 };
 

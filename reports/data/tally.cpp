@@ -304,7 +304,7 @@ void KeyTally::take_figures(const Record& r) {
 
 void KeyTally::take_outside(const Record& r) {
   if (r.status != Status::unsupported && !(was_judged(r) && r.rows_outside > 0)) return;
-  const auto [at, fresh] = outside.try_emplace({r.family, r.reason.substr(0, r.reason.find(':'))});
+  const auto [at, fresh] = outside.try_emplace({r.family, word_of(r)});
   OutsideTally& o = at->second;
   if (fresh || (o.returned.empty() && !r.returned.empty()))
     o.status = r.status, o.reason = shorten(r.reason, 240), o.returned = shorten(r.returned, 200);

@@ -200,7 +200,7 @@ TEST(Causal, ARecordIsFoundAgain) {
   for (std::size_t i = 0; i < all.records.size(); i += 29, ++tried) {
     const Record& r = all.records[i];
     Narrowing n;
-    n.family = r.family, n.setup = r.setup, n.V = r.V, n.rows = r.rows;
+    n.family = r.family, n.setup = r.setup.text(), n.V = r.V, n.rows = r.rows;
     const ConformanceResult again = check_causal(v, {r.group}, n);
     ASSERT_EQ(again.records.size(), 1u) << r.reproduce;
     EXPECT_EQ(again.records[0].reproduce, r.reproduce);

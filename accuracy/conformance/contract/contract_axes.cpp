@@ -12,6 +12,7 @@
 #include "accuracy/conformance/diagnosis/rules.hpp"
 #include "accuracy/conformance/inputs.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
+#include "kernels/declaration.hpp"
 
 namespace assay::conformance {
 namespace {
@@ -50,15 +51,7 @@ Axis axis(const char* name, const Seen& seen, const std::string& within, bool li
 }  // namespace
 
 bool says(const std::string& declaration, const std::string& word) {
-  for (std::size_t at = declaration.find(word); at != std::string::npos;
-       at = declaration.find(word, at + 1)) {
-    const bool begins = at == 0 || declaration[at - 1] == ';' || declaration[at - 1] == ' ' ||
-                        declaration[at - 1] == '\n' || declaration[at - 1] == '\t';
-    std::size_t end = at + word.size();
-    while (end < declaration.size() && declaration[end] == ' ') ++end;
-    if (begins && end < declaration.size() && declaration[end] == '=') return true;
-  }
-  return false;
+  return !declared_value(declaration, word).empty();
 }
 
 const char* name(Axis::State s) {
@@ -153,18 +146,16 @@ Contract contract_of(const Variant& v, const std::vector<Record>& records, const
                           any_of({"max_k", "k_up_to_V"})));
   }
   // Addresses.
-  const auto setup = [](const char* a, const char* b) {
-    return [a, b](const Record& r) {
-      return r.group == "layout" && r.rows > 0 && r.V > 0 &&
-             (r.setup.starts_with(a) || (*b && r.setup.ends_with(b)));
-    };
+  const auto layout = [](bool (*chosen)(const Setup&)) {
+    return
+        [chosen](const Record& r) { return r.group == "layout" && r.rows > 0 && r.V > 0 && chosen(r.setup); };
   };
-  c.axes.push_back(axis("alignment", of(setup("offset_", "_off")),
+  c.axes.push_back(axis("alignment", of(layout([](const Setup& s) { return s.off_alignment(); })),
                         l.alignment > 1 ? fmt::format("rows start at multiples of {} bytes", l.alignment)
                                         : "any address of an element",
                         l.alignment > 1, any_of({"alignment"})));
-  c.axes.push_back(axis("pitch", of(setup("pitch_", "")), l.dense ? "dense rows" : "any pitch", l.dense,
-                        any_of({"dense"})));
+  c.axes.push_back(axis("pitch", of(layout([](const Setup& s) { return s.gap() > 0; })),
+                        l.dense ? "dense rows" : "any pitch", l.dense, any_of({"dense"})));
   // Values. A row with some -inf and a finite logit is no special row: every caller relies on it.
   const Seen masks = of([](const Record& r) {
     return r.group == "families" && r.V > 0 &&
@@ -201,7 +192,8 @@ Contract contract_of(const Variant& v, const std::vector<Record>& records, const
   if (any_of({"numerators"})) arithmetic.push_back(fmt::format("numerators stored as {}", name(v.out())));
   if (!arithmetic.empty())
     c.axes.push_back(axis("arithmetic", {}, fmt::format("{}", fmt::join(arithmetic, ", ")), true, true));
-  const Seen in_place = of([](const Record& r) { return r.group == "layout" && r.setup == "in_place"; });
+  const Seen in_place =
+      of([](const Record& r) { return r.group == "layout" && r.setup.kind() == SetupKind::in_place; });
   c.axes.push_back(axis("in place", in_place, v.claim.in_place ? "outputs may lie over the logits" : "",
                         v.claim.in_place, false));
   c.axes.push_back(axis("streams", of(group("streams")), v.own_stream ? "any stream" : "the default stream",

@@ -85,7 +85,7 @@ std::vector<FoundLimit> pitch_limit(const std::vector<Record>& records) {
   bool dense = false;
   for (const Record& r : records) {
     if (r.group != "layout") continue;
-    if (r.setup.starts_with("pitch_")) {
+    if (r.setup.gap() > 0) {
       // Not refused there: then it is no limit.
       if (taken(r)) return {};
       if (fails(r) && says_no(r) && !first) first = &r;

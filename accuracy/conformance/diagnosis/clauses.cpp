@@ -10,6 +10,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <ranges>
 #include <set>
 #include <span>
 #include <string>
@@ -30,14 +31,11 @@ static std::int64_t size_of_element(const Record& r) {
 std::int64_t base_of(const Record& r) {
   // The second launch of every case of `families` is one element off alignment.
   if (r.group == "families") return size_of_element(r);
-  if (r.setup.starts_with("offset_")) return std::stoi(r.setup.substr(7));
-  return r.setup == "probs_off" || r.setup == "logits_off" ? size_of_element(r) : 0;
+  if (r.setup.kind() == SetupKind::offset) return r.setup.number();
+  return r.setup.off_alignment() ? size_of_element(r) : 0;
 }
 std::int64_t pitch_of(const Record& r) {
-  const std::int64_t gap = r.group == "families" || r.setup == "pitch_logits" || r.setup == "pitch_probs" ? 3
-                           : r.setup == "pitch_both"                                                      ? 5
-                           : r.setup == "pitch_unequal"                                                   ? 8
-                                                                                                          : 0;
+  const std::int64_t gap = r.group == "families" ? 3 : r.setup.gap();
   return (r.V + gap) * size_of_element(r);
 }
 
@@ -78,7 +76,7 @@ class Clauses {
   void add(Pattern pattern, std::string words, double bits, std::int64_t number,
            const std::function<bool(const Record&)>& holds, int family_class = -1);
   void collect();
-  void places(const std::set<std::string>& bad, const std::set<std::string>& all);
+  void places(const std::set<Setup>& bad, const std::set<Setup>& all);
   void classes(const std::set<std::string>& bad, const std::set<std::string>& all);
   /// The value of the row's maximum. In f32 exp(x) overflows above 88 and vanishes below -87. A maximum
   /// that starts at a finite number is wrong for rows below it, also if that number is the smallest positive
@@ -113,7 +111,8 @@ void Clauses::add(Pattern pattern, std::string words, double bits, std::int64_t 
 
 void Clauses::collect() {
   std::set<std::int64_t> bad_V, all_V, bad_rows, all_rows, bad_k, all_k;
-  std::set<std::string> bad_places, all_places, bad_families, all_families;
+  std::set<Setup> bad_places, all_places;
+  std::set<std::string> bad_families, all_families;
   std::map<std::string, std::set<std::int64_t>> V_of_family;
   for (const Record* r : bad_) {
     bad_V.insert(r->V), bad_rows.insert(r->rows), bad_k.insert(r->k), bad_places.insert(place_of(*r));
@@ -132,12 +131,12 @@ void Clauses::collect() {
   lengths(bad_V, all_V, V_of_family);
 }
 
-void Clauses::places(const std::set<std::string>& bad, const std::set<std::string>& all) {
+void Clauses::places(const std::set<Setup>& bad, const std::set<Setup>& all) {
   if (all.size() < 2) return;
   const double which = log2_of(all.size());
   const bool crashes =
       std::any_of(bad_.begin(), bad_.end(), [](const Record* r) { return r->status == Status::crashed; });
-  if (std::any_of(bad.begin(), bad.end(), [](const std::string& p) { return p.starts_with("offset_"); }))
+  if (std::any_of(bad.begin(), bad.end(), [](const Setup& p) { return p.kind() == SetupKind::offset; }))
     for (const int bytes : {128, 64, 32, 16, 8, 4}) {
       add(Pattern::base_alignment, fmt::format("base address off a multiple of {} bytes", bytes), 3 + which,
           0, [bytes](const Record& r) { return base_of(r) % bytes != 0; });
@@ -147,26 +146,25 @@ void Clauses::places(const std::set<std::string>& bad, const std::set<std::strin
               return base_of(r) % bytes != 0 || (r.rows > 1 && pitch_of(r) % bytes != 0);
             });
     }
-  if (std::any_of(bad.begin(), bad.end(), [](const std::string& p) { return p.starts_with("pitch_"); })) {
-    const auto apart = [](const Record& r, const char* one) {
-      return r.rows > 1 && (r.group == "families" || r.setup == one || r.setup == "pitch_both" ||
-                            r.setup == "pitch_unequal");
-    };
+  if (std::any_of(bad.begin(), bad.end(), [](const Setup& p) { return p.gap() > 0; })) {
     add(Pattern::pitch_of_outputs, "case with a pitch of the outputs", 4 + which, 0,
-        [apart](const Record& r) { return apart(r, "pitch_probs"); });
+        [](const Record& r) { return r.rows > 1 && (r.group == "families" || r.setup.gap_of_outputs()); });
     add(Pattern::pitch_of_logits, "case with a pitch of the logits", 4 + which, 0,
-        [apart](const Record& r) { return apart(r, "pitch_logits"); });
+        [](const Record& r) { return r.rows > 1 && (r.group == "families" || r.setup.gap_of_logits()); });
   }
-  std::set<std::string> kinds;
-  for (const std::string& p : bad) {
+  // In the order of their texts, which decides between rules of one price.
+  std::map<std::string, Setup> by_text;
+  for (const Setup& p : bad) by_text.emplace(p.text(), p);
+  std::set<std::string> sorts;
+  for (const auto& [text, p] : by_text) {
     if (p.empty()) continue;
-    add(Pattern::setup, "case " + p, 3 + which, 0, [p](const Record& r) { return place_of(r) == p; });
-    if (const std::string kind = setup_kind(p); kind != p && kinds.insert(kind).second)
-      add(Pattern::setup, "case " + kind + "*", 3 + which, 0,
-          [kind](const Record& r) { return setup_kind(place_of(r)) == kind; });
+    add(Pattern::setup, "case " + text, 3 + which, 0, [p](const Record& r) { return place_of(r) == p; });
+    if (const std::string sort = p.sort(); sort != text && sorts.insert(sort).second)
+      add(Pattern::setup, "case " + sort + "*", 3 + which, 0,
+          [sort](const Record& r) { return place_of(r).sort() == sort; });
   }
-  if (bad.size() > 1 && bad.size() <= 6 && !bad.contains(""))
-    add(Pattern::setup, fmt::format("case {}", fmt::join(bad, ", ")),
+  if (bad.size() > 1 && bad.size() <= 6 && !bad.contains(Setup()))
+    add(Pattern::setup, fmt::format("case {}", fmt::join(std::views::keys(by_text), ", ")),
         2 + which * static_cast<double>(bad.size()), 0,
         [bad](const Record& r) { return bad.contains(place_of(r)); });
 }
@@ -318,16 +316,11 @@ void Clauses::lengths(const std::set<std::int64_t>& bad, const std::set<std::int
 
 std::span<const FamilyClass> family_classes() { return kClasses; }
 
-std::string place_of(const Record& r) {
+Setup place_of(const Record& r) {
   if (!r.setup.empty()) return r.setup;
   for (const char* group : {"repeat", "schedules", "batch"})
     if (r.group == group) return group;
   return {};
-}
-
-std::string setup_kind(const std::string& setup) {
-  const std::size_t at = setup.find('_');
-  return at == std::string::npos ? setup : setup.substr(0, at + 1);
 }
 
 std::vector<Clause> clauses_of(const Cases& bad, const Cases& good) { return Clauses(bad, good).all(); }

@@ -156,7 +156,9 @@ void add_calls(const Cases& bad, const Cases& good, std::vector<Finding>& out) {
     for (const Record* r : by_themselves) merge(*explained_by(*r, out), alone(*r));
   if (by_state.empty()) return;
   std::vector<Finding> found = {finding_of(by_state, good, every_case(by_state.size()))};
-  found.front().where = fmt::format("in {}", fmt::join(found.front().setups, ", "));
+  std::set<std::string> places;
+  for (const Setup& s : found.front().setups) places.insert(s.text());
+  found.front().where = fmt::format("in {}", fmt::join(places, ", "));
   const bool state = found.front().first->alone != Alone::fails;
   for (std::size_t i = 0; state && i < out.size();)
     if (out[i].first->alone == Alone::passes) {

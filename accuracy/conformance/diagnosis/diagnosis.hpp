@@ -30,9 +30,9 @@ struct Finding {
   /// True if the class as which the first case would pass may be the reason. False if the rule is about a
   /// place or a length that is handled wrongly, because no class of arithmetic explains that.
   bool may_be_arithmetic = false;
-  std::set<std::string> setups;  // of the failing cases
-  std::string where;             // "every V with V % 4 = 3 (first: V = 3)"
-  std::string likely;            // "the tail of a vectorised loop"; empty if the pattern suggests no cause
+  std::set<Setup> setups;  // of the failing cases
+  std::string where;       // "every V with V % 4 = 3 (first: V = 3)"
+  std::string likely;      // "the tail of a vectorised loop"; empty if the pattern suggests no cause
   /// The cause that rows of equal logits tell by their sum (lost_terms.hpp); empty if they tell none.
   std::string lost_terms;
   /// For rows beyond a length that all fail: what its author may declare if that is its limit. Else empty.

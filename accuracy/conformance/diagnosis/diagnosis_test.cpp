@@ -15,7 +15,7 @@ namespace assay::conformance {
 namespace {
 
 Record one(const std::string& group, const std::string& family, std::int64_t V, std::int64_t rows, bool fails,
-           const std::string& setup = "", Check check = Check::element) {
+           const Setup& setup = {}, Check check = Check::element) {
   Record r;
   r.group = group;
   r.family = family;
@@ -120,7 +120,7 @@ TEST(Diagnosis, NamesSetups) {
   EXPECT_EQ(found[0].where, "every base address off a multiple of 8 bytes");
   EXPECT_EQ(found[0].likely, "vector accesses assume an alignment that the base address does not have");
 
-  for (Record& r : records) r = one("layout", "row_encoded", r.V, 3, r.setup.starts_with("pitch"), r.setup);
+  for (Record& r : records) r = one("layout", "row_encoded", r.V, 3, r.setup.gap() > 0, r.setup);
   found = diagnose(records);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].where, "every case pitch_*");

@@ -61,7 +61,7 @@ std::string words_of(const Rule& rule, const Cases& bad, const Cases& good) {
     if (bad.size() == 1)
       return fmt::format(
           "one case: {} {}{}", first.family,
-          first.setup.empty() ? fmt::format("V = {}, {} rows", first.V, first.rows) : first.setup,
+          first.setup.empty() ? fmt::format("V = {}, {} rows", first.V, first.rows) : first.setup.text(),
           first.k > 0 ? ", " + words_of_k(*parse_op(first.op), first.k) : std::string());
     std::string s = "no simple rule";
     if (first.V != bad.back()->V) s += fmt::format("; V from {} to {}", first.V, bad.back()->V);

@@ -14,35 +14,63 @@
 namespace assay::conformance {
 namespace {
 
-std::string cause_of_setup(const std::string& setup, const Finding& f) {
-  if (setup.starts_with("pitch"))
-    return f.failed_checks.contains(Check::guard)
-               ? "the output pitch is ignored, or rows are written beyond V"
-               : "the pitch is ignored";
-  if (setup.starts_with("offset_"))
-    return "vector accesses assume an alignment that the base address does not have";
-  if (setup == "page_end") return "an access beyond the last element";
-  if (setup == "in_place") return "logits are read again after they were written over";
-  if (setup == "outputs_finite") return "outputs are read before they are written";
-  if (setup == "guard_finite" || setup == "guard_nan") return "elements beyond the row are read or written";
-  if (setup == "two_at_once") return "state is shared between launches on different streams";
-  if (setup == "delayed_producer") return "the work is not on the stream it was given";
-  if (setup == "late_write") return "the work goes on after the stream is done";
-  const auto also = [&](const char* other) { return f.setups.contains(other); };
-  if (setup == "new_content" || also("new_content"))
+std::string cause_of_setup(const Setup& setup, const Finding& f) {
+  const auto also = [&](SetupKind other) { return f.setups.contains(other); };
+  switch (setup.kind()) {
+    case SetupKind::pitch_logits:
+    case SetupKind::pitch_probs:
+    case SetupKind::pitch_both:
+    case SetupKind::pitch_unequal:
+      return f.failed_checks.contains(Check::guard)
+                 ? "the output pitch is ignored, or rows are written beyond V"
+                 : "the pitch is ignored";
+    case SetupKind::offset:
+      return "vector accesses assume an alignment that the base address does not have";
+    case SetupKind::page_end:
+      return "an access beyond the last element";
+    case SetupKind::in_place:
+      return "logits are read again after they were written over";
+    case SetupKind::outputs_finite:
+      return "outputs are read before they are written";
+    case SetupKind::guard_finite:
+    case SetupKind::guard_nan:
+      return "elements beyond the row are read or written";
+    case SetupKind::two_at_once:
+      return "state is shared between launches on different streams";
+    case SetupKind::delayed_producer:
+      return "the work is not on the stream it was given";
+    case SetupKind::late_write:
+      return "the work goes on after the stream is done";
+    default:
+      break;
+  }
+  if (setup.kind() == SetupKind::new_content || also(SetupKind::new_content))
     return "results are cached by pointer, or state is kept from call to call";
-  if (setup == "same_head" || (setup == "one_changed" && also("same_head")))
-    return "results are cached by a fingerprint of the first logits";
-  if (setup == "one_changed") return "results are cached by a fingerprint of the content";
-  if (setup == "new_pointer") return "results are cached by content, or the first pointer is kept";
-  if (setup == "same_again") return "state is kept from call to call";
-  if (setup == "after_special") return "special values of one call reach the next";
-  if (setup == "rows_again") return "a counter or a buffer is not as the next call with many rows needs it";
-  if (setup == "small_large_small") return "a buffer is sized or filled by an earlier call";
-  if (setup == "dtype_order") return "a table or a buffer is kept without the type it was made for";
-  if (setup == "op_order") return "one operation leaves state to the next";
-  if (setup == "call_200") return "it is right only for the first calls, or something runs out";
-  return {};
+  switch (setup.kind()) {
+    case SetupKind::same_head:
+      return "results are cached by a fingerprint of the first logits";
+    case SetupKind::one_changed:
+      return also(SetupKind::same_head) ? "results are cached by a fingerprint of the first logits"
+                                        : "results are cached by a fingerprint of the content";
+    case SetupKind::new_pointer:
+      return "results are cached by content, or the first pointer is kept";
+    case SetupKind::same_again:
+      return "state is kept from call to call";
+    case SetupKind::after_special:
+      return "special values of one call reach the next";
+    case SetupKind::rows_again:
+      return "a counter or a buffer is not as the next call with many rows needs it";
+    case SetupKind::small_large_small:
+      return "a buffer is sized or filled by an earlier call";
+    case SetupKind::dtype_order:
+      return "a table or a buffer is kept without the type it was made for";
+    case SetupKind::op_order:
+      return "one operation leaves state to the next";
+    case SetupKind::call_200:
+      return "it is right only for the first calls, or something runs out";
+    default:
+      return {};
+  }
 }
 
 /// True if a weaker claim would let the outputs pass; then a loss of accuracy may grow with the row.
@@ -50,12 +78,14 @@ bool of_another_class(const Finding& f) { return f.first->nearest == Nearest::ot
 
 /// The setup that tells most, of several setups of calls that fail: the most specific one, unless the setup
 /// in which everything fails (new_content) fails too.
-std::string most_telling(const Finding& f) {
-  for (const char* setup : {"dtype_order", "same_head", "one_changed", "small_large_small", "rows_again",
-                            "after_special", "new_pointer", "new_content", "same_again", "call_200"})
-    if (f.setups.contains(setup) &&
-        !(f.setups.contains("new_content") && setup != std::string("new_content")))
-      return setup;
+Setup most_telling(const Finding& f) {
+  for (const SetupKind kind :
+       {SetupKind::dtype_order, SetupKind::same_head, SetupKind::one_changed, SetupKind::small_large_small,
+        SetupKind::rows_again, SetupKind::after_special, SetupKind::new_pointer, SetupKind::new_content,
+        SetupKind::same_again, SetupKind::call_200})
+    if (f.setups.contains(kind) &&
+        (!f.setups.contains(SetupKind::new_content) || kind == SetupKind::new_content))
+      return kind;
   return f.first->setup;
 }
 

@@ -70,9 +70,7 @@ std::span<const FamilyClass> family_classes();
 
 /// What a case varies in addition to its row length: its setup; for groups that launch several times, the
 /// group.
-std::string place_of(const Record& r);
-/// The kind of a setup: "offset_" for "offset_6", "pitch_" for "pitch_both".
-std::string setup_kind(const std::string& setup);
+Setup place_of(const Record& r);
 
 /// Bytes from an aligned address to the case's first row.
 std::int64_t base_of(const Record& r);

@@ -17,7 +17,7 @@ namespace {
 /// True if it read elements behind the logits, in front of memory that is not there.
 bool reads_beyond(const Record& r) {
   const CheckResult* const check = first_failed(r);
-  return r.status == Status::crashed && r.setup == "page_end" && check && check->access &&
+  return r.status == Status::crashed && r.setup.kind() == SetupKind::page_end && check && check->access &&
          check->access->read && check->access->logits && check->access->byte >= check->access->size;
 }
 

@@ -208,23 +208,23 @@ void rows_again(Calls& calls, const ConformanceCase& c) {
 }
 
 struct Sequence {
-  const char* setup;
+  SetupKind setup;
   void (*run)(Calls&, const ConformanceCase&);
   const char* family;
   std::int64_t V, rows;
 };
 constexpr Sequence kSequences[] = {
-    {"new_content", new_content, "normal_1", 1027, 2},
-    {"new_pointer", new_pointer, "normal_1", 1027, 2},
-    {"same_again", same_again, "normal_1", 1027, 2},
-    {"one_changed", one_changed, "normal_1", 1027, 2},
-    {"same_head", new_content, kSameHead, 1027, 2},
-    {"small_large_small", small_large_small, "normal_1", 12289, 5},
-    {"rows_again", rows_again, "normal_1", 37, 1057},
-    {"after_special", after_special, "normal_1", 257, 2},
-    {"op_order", op_order, "normal_1", 257, 2},
-    {"dtype_order", dtype_order, "normal_1", 257, 2},
-    {"call_200", call_200, "normal_1", 257, 2},
+    {SetupKind::new_content, new_content, "normal_1", 1027, 2},
+    {SetupKind::new_pointer, new_pointer, "normal_1", 1027, 2},
+    {SetupKind::same_again, same_again, "normal_1", 1027, 2},
+    {SetupKind::one_changed, one_changed, "normal_1", 1027, 2},
+    {SetupKind::same_head, new_content, kSameHead, 1027, 2},
+    {SetupKind::small_large_small, small_large_small, "normal_1", 12289, 5},
+    {SetupKind::rows_again, rows_again, "normal_1", 37, 1057},
+    {SetupKind::after_special, after_special, "normal_1", 257, 2},
+    {SetupKind::op_order, op_order, "normal_1", 257, 2},
+    {SetupKind::dtype_order, dtype_order, "normal_1", 257, 2},
+    {SetupKind::call_200, call_200, "normal_1", 257, 2},
 };
 
 }  // namespace
@@ -236,7 +236,7 @@ std::vector<Unit> plan_calls(const Planning& p) {
     if (s.run == dtype_order && siblings_of(p.variant).empty()) continue;
     // This setup uses other lengths too, so it is left out when one length alone was asked for, unless it is
     // named.
-    if (s.run == small_large_small && p.narrow.V && p.narrow.setup != s.setup) continue;
+    if (s.run == small_large_small && p.narrow.V && Setup(p.narrow.setup) != s.setup) continue;
     for (const std::int64_t V : sizes_of(p, {s.V}))
       for (const std::int64_t rows : rows_of(p, {s.rows}))
         for (const std::string& family : families_of(p, {s.family}))

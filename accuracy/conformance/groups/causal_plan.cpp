@@ -88,7 +88,7 @@ std::int64_t whole_squares(const Variant& v, std::int64_t V, std::int64_t rows) 
 void make_squares(const Planning& p, const char* group, std::vector<Unit>& units) {
   if (!causal(p.variant)) return;
   const Budget most = budget(p.extent);
-  std::set<std::tuple<std::string, std::int64_t, std::int64_t, Op, int, std::string>> known;
+  std::set<std::tuple<std::string, std::int64_t, std::int64_t, Op, int, Setup>> known;
   for (Unit& u : units) {
     std::erase_if(u.cases, [&](ConformanceCase& c) {
       if (c.V == 0) return true;  // there is no such square

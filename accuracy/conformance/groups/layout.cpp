@@ -14,33 +14,32 @@ namespace {
 
 constexpr std::size_t kWideGuard = std::size_t{1} << 16;
 
-/// The layouts by the name of their setup.
-std::vector<std::pair<std::string, Layout>> layouts(const Planning& p) {
-  std::vector<std::pair<std::string, Layout>> all;
-  const auto add = [&](std::string name, Layout l) { all.emplace_back(std::move(name), l); };
+/// The layouts by their setup.
+std::vector<std::pair<Setup, Layout>> layouts(const Planning& p) {
+  std::vector<std::pair<Setup, Layout>> all;
+  const auto add = [&](Setup setup, Layout l) { all.emplace_back(std::move(setup), l); };
   const std::int64_t extra = p.narrow.pitch && p.narrow.V ? *p.narrow.pitch - *p.narrow.V : 0;
   const auto gap = [&](std::int64_t usual) { return extra > 0 ? extra : usual; };
-  add("guard_nan", {.poison = 0, .guard = kWideGuard});
-  add("guard_finite", {.poison = 1, .guard = kWideGuard});
-  add("outputs_finite", {.poison = 1, .outputs = Stale::finite, .guard = kWideGuard});
-  add("pitch_logits", {.in_gap = gap(3), .poison = 1});
-  add("pitch_probs", {.out_gap = gap(3), .poison = 1});
-  add("pitch_both", {.in_gap = gap(5), .out_gap = gap(5), .poison = 0});
-  add("pitch_unequal", {.in_gap = gap(8), .out_gap = gap(24), .poison = 1});
+  add(SetupKind::guard_nan, {.poison = 0, .guard = kWideGuard});
+  add(SetupKind::guard_finite, {.poison = 1, .guard = kWideGuard});
+  add(SetupKind::outputs_finite, {.poison = 1, .outputs = Stale::finite, .guard = kWideGuard});
+  add(SetupKind::pitch_logits, {.in_gap = gap(3), .poison = 1});
+  add(SetupKind::pitch_probs, {.out_gap = gap(3), .poison = 1});
+  add(SetupKind::pitch_both, {.in_gap = gap(5), .out_gap = gap(5), .poison = 0});
+  add(SetupKind::pitch_unequal, {.in_gap = gap(8), .out_gap = gap(24), .poison = 1});
   const auto element =
       static_cast<std::int64_t>(std::max(size_of(p.variant.dtype), size_of(p.variant.out())));
   const auto shift = static_cast<std::int64_t>(std::min(size_of(p.variant.dtype), size_of(p.variant.out())));
   for (std::int64_t bytes = shift; bytes < 16 * shift / element + shift && bytes < 16; bytes += shift)
-    add(fmt::format("offset_{}", bytes),
-        {.offset = bytes / shift, .poison = static_cast<int>(bytes / shift % 2)});
+    add({SetupKind::offset, bytes}, {.offset = bytes / shift, .poison = static_cast<int>(bytes / shift % 2)});
   // Offset by whole vectors from an allocator's address.
   for (std::int64_t bytes = 16; bytes <= 128; bytes *= 2)
-    add(fmt::format("offset_{}", bytes), {.offset = bytes / shift, .poison = 1});
+    add({SetupKind::offset, bytes}, {.offset = bytes / shift, .poison = 1});
   // The logits aligned and the outputs not, and vice versa.
-  add("probs_off", {.out_offset = 1, .poison = 1});
-  add("logits_off", {.offset = 1, .out_offset = -1, .poison = 0});
-  add("in_place", {.poison = 1, .launch = {.in_place = true}});
-  add("page_end", {.poison = 1, .launch = {.page_end = true}});
+  add(SetupKind::probs_off, {.out_offset = 1, .poison = 1});
+  add(SetupKind::logits_off, {.offset = 1, .out_offset = -1, .poison = 0});
+  add(SetupKind::in_place, {.poison = 1, .launch = {.in_place = true}});
+  add(SetupKind::page_end, {.poison = 1, .launch = {.page_end = true}});
   return all;
 }
 
@@ -48,9 +47,9 @@ std::vector<std::pair<std::string, Layout>> layouts(const Planning& p) {
 
 std::vector<Unit> plan_layout(const Planning& p) {
   std::vector<Unit> units;
-  const std::map<std::string, Layout> by_name = [&] {
+  const std::map<Setup, Layout> by_name = [&] {
     const auto all = layouts(p);
-    return std::map<std::string, Layout>(all.begin(), all.end());
+    return std::map<Setup, Layout>(all.begin(), all.end());
   }();
   // Rows that end at, before and after a vector of 2, 4 and 8; one long enough for a vectorised path; rows
   // shorter than any vector, which a copy of fixed size overruns.

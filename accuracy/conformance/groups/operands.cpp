@@ -18,31 +18,22 @@
 namespace assay::conformance {
 namespace {
 
-struct Setup {
-  const char* name;
-  OperandDraw draw;
-};
-constexpr Setup kSetups[] = {{"ordinary", OperandDraw::ordinary},
-                             {"few_left", OperandDraw::few_left},
-                             {"long_tails", OperandDraw::long_tails}};
-/// For causal kernels: values behind the diagonal, which must have no effect.
-constexpr const char* kHugeBehind = "huge_behind";        // the largest numbers, of either sign
-constexpr const char* kSpecialBehind = "special_behind";  // NaN, +inf, -inf and the largest number
-
-OperandDraw draw_of(const std::string& setup) {
-  for (const Setup& s : kSetups)
-    if (setup == s.name) return s.draw;
-  return OperandDraw::ordinary;
+OperandDraw draw_of(const Setup& setup) {
+  return setup.kind() == SetupKind::few_left     ? OperandDraw::few_left
+         : setup.kind() == SetupKind::long_tails ? OperandDraw::long_tails
+                                                 : OperandDraw::ordinary;
 }
 
-void put_behind_diagonal(const Variant& v, const std::string& setup, Tensor& x) {
+/// For causal kernels, values that must have no effect. huge_behind: the largest numbers, of either sign.
+/// special_behind: NaN, +inf, -inf and the largest number.
+void put_behind_diagonal(const Variant& v, const Setup& setup, Tensor& x) {
   const double most = max_finite(v.dtype);
   const double huge = v.limits.max_abs > 0 ? std::min(v.limits.max_abs, most) : most;
   const std::array<double, 4> special = {std::numeric_limits<double>::quiet_NaN(), kInf, huge, -kInf};
   for (std::int64_t r = 0; r < x.rows; ++r)
     for (std::int64_t j = own_columns(v.claim, r, x.V); j < x.V; ++j) {
       const auto kind = static_cast<std::size_t>(r + j) % 4;
-      x.set(r, j, setup == kSpecialBehind ? special[kind] : kind == 3 ? -huge : huge);
+      x.set(r, j, setup.kind() == SetupKind::special_behind ? special[kind] : kind == 3 ? -huge : huge);
     }
 }
 
@@ -69,15 +60,14 @@ int kth(const Planning& p, std::int64_t V, std::size_t i) {
   return allowed_k(p.variant, std::min(kAll[i % kAll.size()], p.variant.max_k), V);
 }
 
-/// The names of the setups, in their order.
-std::vector<std::string> setups_of(const Variant& v) {
-  std::vector<std::string> all;
-  if (!v.operands.none())
-    for (const Setup& s : kSetups) all.push_back(s.name);
+/// The setups, in their order.
+std::vector<Setup> setups_of(const Variant& v) {
+  std::vector<Setup> all;
+  if (!v.operands.none()) all = {SetupKind::ordinary, SetupKind::few_left, SetupKind::long_tails};
   if (v.claim.causal == Causal::no) return all;
-  all.push_back(kHugeBehind);
+  all.push_back(SetupKind::huge_behind);
   // A caller of a kernel for finite logits has finite ones behind the diagonal too.
-  if (!v.limits.finite) all.push_back(kSpecialBehind);
+  if (!v.limits.finite) all.push_back(SetupKind::special_behind);
   return all;
 }
 
@@ -89,7 +79,8 @@ void run_operands(Bench& bench, const std::vector<ConformanceCase>& cases) {
         drawn_operands(v.operands, c.rows, c.V, bench.seed(), draw_of(c.setup), v.limits.finite);
     Tensor stored = make_rows(c.family, v.dtype, c.V, c.rows, bench.seed());
     shrink(v.limits.max_abs, stored);
-    if (c.setup == kHugeBehind || c.setup == kSpecialBehind) put_behind_diagonal(v, c.setup, stored);
+    if (c.setup.kind() == SetupKind::huge_behind || c.setup.kind() == SetupKind::special_behind)
+      put_behind_diagonal(v, c.setup, stored);
     const EffectiveLogits effective = effective_logits(stored, values, v.claim.logits);
     const Case inputs(c.family, stored, effective, bench.options().tier);
     Layout layout;
@@ -114,11 +105,10 @@ std::vector<Shape> many_rows(Extent extent) {
 
 std::vector<Unit> plan_operands(const Planning& p) {
   std::vector<Unit> units;
-  const std::vector<std::string> setups = setups_of(p.variant);
+  const std::vector<Setup> setups = setups_of(p.variant);
   if (setups.empty()) return units;
   std::size_t trial = 0;
-  const auto add = [&](std::int64_t V, const std::string& setup,
-                       const std::vector<std::int64_t>& row_counts) {
+  const auto add = [&](std::int64_t V, const Setup& setup, const std::vector<std::int64_t>& row_counts) {
     const int k = kth(p, V, trial++);
     Unit u{{}, run_operands, 0};
     for (const std::string& family : families_of(p, {V % 3 == 0 ? "normal_10" : "normal_3"}))
@@ -138,16 +128,17 @@ std::vector<Unit> plan_operands(const Planning& p) {
   if (p.extent != Extent::quick)
     for (const std::int64_t V : {1536, 5000, 8192, 10001, 50257, 65536, 128256, 151936}) lengths.push_back(V);
   for (const std::int64_t V : sizes_of(p, lengths))
-    for (const std::string& setup : setups) {
-      if (!p.narrow.setup.empty() && p.narrow.setup != setup) continue;
-      const bool spared = p.extent == Extent::quick && V > 40 && V % 2 == 1 && setup == kSetups[0].name;
+    for (const Setup& setup : setups) {
+      if (!p.narrow.setup.empty() && Setup(p.narrow.setup) != setup) continue;
+      const bool spared =
+          p.extent == Extent::quick && V > 40 && V % 2 == 1 && setup.kind() == SetupKind::ordinary;
       if (!spared || p.narrow.V) add(V, setup, rows_of(p, {V <= 4096 ? 5 : 2}));
     }
   if (p.narrow.V || p.narrow.rows) return units;
   for (const Shape& shape : many_rows(p.extent))
     for (const std::int64_t V : sizes_of(p, {shape.V}))
-      for (const std::string& setup : setups)
-        if (p.narrow.setup.empty() || p.narrow.setup == setup)
+      for (const Setup& setup : setups)
+        if (p.narrow.setup.empty() || Setup(p.narrow.setup) == setup)
           add(V, setup, {nearest_rows(p.variant.limits, shape.rows)});
   return units;
 }

@@ -53,13 +53,13 @@ Record late_write(Bench& bench, const ConformanceCase& c) {
 
 std::vector<Unit> plan_streams(const Planning& p) {
   struct Kind {
-    const char* setup;
+    SetupKind setup;
     Record (*run)(Bench&, const ConformanceCase&);
     std::int64_t V, rows;
   };
-  constexpr Kind kKinds[] = {{"two_at_once", two_at_once, 1027, 8},
-                             {"delayed_producer", delayed_producer, 1027, 8},
-                             {"late_write", late_write, 4099, 16}};
+  constexpr Kind kKinds[] = {{SetupKind::two_at_once, two_at_once, 1027, 8},
+                             {SetupKind::delayed_producer, delayed_producer, 1027, 8},
+                             {SetupKind::late_write, late_write, 4099, 16}};
   std::vector<Unit> units;
   for (const Kind& k : kKinds)
     for (const std::int64_t V : sizes_of(p, {k.V}))

@@ -20,7 +20,7 @@
 #include "kernels/isolation/conduct.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/mutants/mutants.hpp"
-#include "reference/environment_error.hpp"
+#include "reference/error.hpp"
 
 namespace assay::conformance {
 namespace {
@@ -87,7 +87,7 @@ TEST(Conformance, OneCaseAloneGivesTheSameRecord) {
   const ConformanceResult all = check(v, {"shapes", "layout", "calls", "repeat", "batch", "rows"});
   for (std::size_t i = 0; i < all.records.size(); i += 41) {
     const Record& r = all.records[i];
-    Narrowing n{r.family, r.setup, r.V, r.rows, {}, {}, {}};
+    Narrowing n{r.family, r.setup.text(), r.V, r.rows, {}, {}, {}};
     const ConformanceResult one = check(v, {r.group}, n);
     ASSERT_EQ(one.records.size(), 1u) << r.reproduce;
     EXPECT_EQ(to_json(one.records[0]), to_json(r));

@@ -19,7 +19,7 @@ namespace assay::conformance {
 namespace {
 
 bool wanted(const Narrowing& n, const ConformanceCase& c) {
-  return (n.family.empty() || n.family == c.family) && (n.setup.empty() || n.setup == c.setup) &&
+  return (n.family.empty() || n.family == c.family) && (n.setup.empty() || c.setup == Setup(n.setup)) &&
          (!n.V || *n.V == c.V) && (!n.pitch || *n.pitch >= c.V) && (!n.rows || *n.rows == c.rows) &&
          (!n.k || *n.k == c.k) && (!n.op || *n.op == c.op);
 }

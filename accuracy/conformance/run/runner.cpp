@@ -9,7 +9,7 @@
 
 #include "accuracy/status.hpp"
 #include "accuracy/texts.hpp"
-#include "reference/environment_error.hpp"
+#include "reference/error.hpp"
 #include "reference/parallel.hpp"
 
 namespace assay::conformance {

@@ -51,8 +51,8 @@ Record run_again(const CertifiedCase& c, const Certificate& from, const Variant&
   conformance::ConformanceResult result = conformance::run_conformance([&] { return kernel; }, o);
   // A case without a setup has no word that tells it from those that have one.
   const auto at = std::find_if(result.records.begin(), result.records.end(), [&](const Record& r) {
-    return r.setup == c.setup && r.family == c.family && r.V == c.V && r.rows == c.rows && r.k == c.k &&
-           r.op == c.op;
+    return r.setup == Setup(c.setup) && r.family == c.family && r.V == c.V && r.rows == c.rows &&
+           r.k == c.k && r.op == c.op;
   });
   if (at == result.records.end()) throw InputError("no such case is planned");
   return std::move(*at);

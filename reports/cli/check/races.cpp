@@ -3,10 +3,10 @@
 // ThreadSanitizer monitors the host executor, or racecheck a GPU.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <future>
 #include <map>
 #include <mutex>
-#include <regex>
 
 #include "accuracy/conformance/bench.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
@@ -104,25 +104,13 @@ bool races(const Watched& w) {
   return w.found.find("hazard") != std::string::npos || w.found.find("Race") != std::string::npos;
 }
 
-/// "8 cases: 8 passed, 0 failed, 0 inconclusive, 0 outside ...": what the child says of its launches.
-struct Launches {
-  int all = 0, passed = 0, outside = 0;
-};
-Launches launches_of(const Watched& w) {
-  static const std::regex line(R"((\d+) cases: (\d+) passed, \d+ failed, \d+ inconclusive, (\d+) outside)");
-  std::smatch m;
-  if (!std::regex_search(w.ran.output, m, line)) return {};
-  return {std::stoi(m[1]), std::stoi(m[2]), std::stoi(m[3])};
+bool all_are(const Watched& w, Status status) {
+  return w.found.empty() && !w.ran.records.empty() &&
+         std::ranges::all_of(w.ran.records, [&](const Record& r) { return r.status == status; });
 }
 /// Racecheck found nothing, and it watched every launch: the kernel refused none and died of none.
-bool watched_all(const Watched& w) {
-  const Launches n = launches_of(w);
-  return w.ran.status == 0 && w.found.empty() && n.all > 0 && n.passed == n.all;
-}
-bool watched_none(const Watched& w) {
-  const Launches n = launches_of(w);
-  return w.found.empty() && n.all > 0 && n.outside == n.all;
-}
+bool watched_all(const Watched& w) { return w.ran.status == 0 && all_are(w, Status::pass); }
+bool watched_none(const Watched& w) { return all_are(w, Status::unsupported); }
 
 /// An external kernel on a GPU: racecheck monitors its shared memory in one launch of each kind. The run
 /// that began with the check counts if it found a race, or if it watched every launch. Otherwise the

@@ -2,7 +2,10 @@
 // The group `sanitize`: a small set of cases again, under each tool of compute-sanitizer.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "accuracy/conformance/bench.hpp"
+#include "accuracy/conformance/groups/groups.hpp"
 #include "accuracy/reproduce.hpp"
 #include "reports/cli/check/groups.hpp"
 #include "reports/cli/check/watched.hpp"
@@ -23,7 +26,7 @@ std::string in_process_command(const Bench& bench) {
 
 void run_sanitizer(Bench& bench, const std::vector<ConformanceCase>& cases) {
   for (std::size_t i = 0; i < cases.size() && bench.go_on(); ++i) {
-    const std::string& tool = cases[i].setup;
+    const std::string tool = cases[i].setup.text();
     if (on_host(bench.variant().backend)) {
       bench.emit(i, bench.unsupported(cases[i], obstacle(Why::sanitize, "the kernel has no device code")));
       continue;
@@ -39,12 +42,21 @@ void run_sanitizer(Bench& bench, const std::vector<ConformanceCase>& cases) {
           i, bench.unsupported(cases[i], obstacle(Why::initcheck, "buffers shared with another process")));
       continue;
     }
+    const std::int64_t V = conformance::nearest_V(bench.variant(), 33);
     std::string found;
-    const Ran ran =
-        sanitized(tool,
-                  unseen ? in_process_command(bench)
-                         : child_command(bench.options().target + " --only layout --V 33", bench.seed()),
-                  found);
+    const Ran ran = sanitized(
+        tool,
+        unseen
+            ? in_process_command(bench)
+            : child_command(fmt::format("{} --only layout --V {}", bench.options().target, V), bench.seed()),
+        found);
+    if (found.empty() && !ran.records.empty() &&
+        std::ranges::all_of(ran.records, [](const Record& r) { return r.status == Status::unsupported; })) {
+      bench.emit(i, bench.unsupported(cases[i], obstacle(Why::sanitize,
+                                                         "none of its launches lies within "
+                                                         "the contract")));
+      continue;
+    }
     Record r = bench.blank(cases[i]);
     say_unsandboxed(r);
     judge_watched(r, ran, *parse_check(tool), found);

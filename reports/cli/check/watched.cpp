@@ -5,21 +5,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <sstream>
 
 #include "accuracy/conformance/bench.hpp"
 #include "accuracy/reproduce.hpp"
+#include "kernels/adapter/toolchain/compiler_run.hpp"
 #include "kernels/device.hpp"
 #include "kernels/isolation/process/environment.hpp"
+#include "reference/error.hpp"
 #include "reference/file_writing.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/data/summary.hpp"
+#include "reports/data/compare.hpp"
 
 namespace assay {
 namespace {
@@ -50,6 +54,12 @@ Ran shell(const std::string& command) {
     ran.output.append(some.data(), n);
   const int status = pclose(out);
   if (WIFEXITED(status)) ran.status = WEXITSTATUS(status);
+  const std::filesystem::path records = folder.path / "records.jsonl";
+  try {
+    if (std::filesystem::exists(records)) ran.records = read_records(records);
+  } catch (const InputError&) {
+    // The child was ended while it wrote: it has shown nothing.
+  }
   return ran;
 }
 
@@ -107,20 +117,31 @@ static constexpr int kNoSummary = 87;
 
 /// True if the child ran the group `launches` alone, and nothing went wrong in it.
 static bool launches_came_back(const Ran& ran) {
-  const std::string verdict = fmt::format("\n{} ", name(Verdict::not_judged));
-  return ran.status == kEnvironment && ("\n" + ran.output).find(verdict) != std::string::npos;
+  return ran.status == kEnvironment && !ran.records.empty() &&
+         std::ranges::all_of(ran.records, [](const Record& r) {
+           return r.group == conformance::kLaunchesGroup &&
+                  (r.status == Status::pass || r.status == Status::unsupported);
+         });
 }
 
 /// The tool finds the child's workers by variables of its own (NV_*, LD_PRELOAD, ...). So the child gives its
-/// workers all that it has, and the tool begins with no more than kernels get and this program reads.
+/// workers all that it has, and the tool begins with no more than kernels and compilers get and this program
+/// reads. Other variables are taken away by name: the values of those that stay are in no command line.
 static std::string environment_of_tool() {
-  std::vector<std::string> all = isolation::environment_of_kernels();
-  constexpr std::string_view kOwn[] = {"ASSAY_*"};
-  for (std::string& one : isolation::kept_environment(kOwn)) all.push_back(std::move(one));
-  all.push_back(std::string(isolation::kKeepVariable) + "=*");
-  std::string words = "env -i";
-  for (const std::string& one : all) words += " " + shell_quoted(one);
-  return words;
+  std::set<std::string> kept;
+  const auto keep = [&](const std::vector<std::string>& all) {
+    for (const std::string& one : all) kept.insert(one.substr(0, one.find('=')));
+  };
+  constexpr std::string_view kOwn[] = {"ASSAY_*", "CUDACXX"};
+  keep(isolation::environment_of_kernels());
+  keep(isolation::kept_environment(kOwn));
+  keep(compiler_inputs());
+  std::string words = "env";
+  constexpr std::string_view kAll[] = {"*"};
+  for (const std::string& one : isolation::kept_environment(kAll))
+    if (const std::string name = one.substr(0, one.find('=')); !name.empty() && !kept.contains(name))
+      words += " -u " + shell_quoted(name);
+  return words + " " + isolation::kKeepVariable + "='*'";
 }
 
 Ran sanitized(const std::string& tool, const std::string& child, std::string& found) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "accuracy/record.hpp"
 
@@ -14,10 +15,11 @@ namespace assay {
 struct Ran {
   int status = -1;  // exit status of the shell
   std::string output;
+  std::vector<Record> records = {};  // those that a child wrote into its folder
 };
 
 /// Runs a shell command. The output includes stderr. In the command, $out is a new folder, deleted at the
-/// end.
+/// end. A file records.jsonl in it is read before.
 Ran shell(const std::string& command);
 
 /// Exit status of `timeout` if it ended a child that ran too long in wall time.

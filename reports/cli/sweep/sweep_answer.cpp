@@ -67,8 +67,7 @@ void add_comparison(VerdictDocument& d, const SweepComparison& c) {
                fmt::format("slower: {:.4g} us, it was {:.4g} us", one.after_us, one.before_us));
   // What was not run this time is no failure, as in the verdict.
   for (const SweepChange& one : c.lost)
-    add_change(d, one, one.reason.starts_with("failed") ? CaseOutcome::failed : CaseOutcome::skipped,
-               "lost: " + one.reason);
+    add_change(d, one, one.failed ? CaseOutcome::failed : CaseOutcome::skipped, "lost: " + one.reason);
   d.reason += fmt::format("{}{} slower, {} lost of {} configurations compared", d.reason.empty() ? "" : "; ",
                           c.slower.size(), c.lost.size(), c.compared());
   if (comparison_passed(c)) return;

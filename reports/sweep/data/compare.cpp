@@ -89,7 +89,7 @@ SweepComparison compare_sweeps(const std::vector<SweepRecord>& before,
     if (at == fresh.end() || !timed(*at->second)) {
       const std::string why =
           at == fresh.end() ? "no record" : at->second->status + ": " + at->second->reason;
-      c.lost.push_back({what, 0, 0, 1, why});
+      c.lost.push_back({what, 0, 0, 1, why, at != fresh.end() && at->second->status == "failed"});
       continue;
     }
     const SweepRecord& n = *at->second;
@@ -128,8 +128,8 @@ SweepComparison compare_sweeps(const std::vector<SweepRecord>& before,
 }
 
 bool comparison_passed(const SweepComparison& c) {
-  const bool broken = std::any_of(c.lost.begin(), c.lost.end(),
-                                  [](const SweepChange& l) { return l.reason.starts_with("failed"); });
+  const bool broken =
+      std::any_of(c.lost.begin(), c.lost.end(), [](const SweepChange& l) { return l.failed; });
   return c.slower.empty() && !broken && c.compared() > 0;
 }
 

@@ -13,8 +13,9 @@ namespace assay {
 struct SweepChange {
   std::string what;  // the configuration's identity
   double before_us = 0, after_us = 0;
-  double p = 1;        // two-sided, with Holm's correction for the number of tests
-  std::string reason;  // if it is lost: the new sweep's status and reason
+  double p = 1;         // two-sided, with Holm's correction for the number of tests
+  std::string reason;   // if it is lost: the new sweep's status and reason
+  bool failed = false;  // it is lost because it failed
   double factor() const { return after_us / before_us; }
 };
 
