@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// entry: void softmax_backward(float* grad_input, const float* grad_output, const float* output, int rows,
-// int cols, cudaStream_t stream) exit: 0 within: rows >= 1; V >= 1 A backward pass: a warp takes a row, four
-// warps are a block. dx = y dy - y sum(y dy), as autograd engines write it.
+// entry: void softmax_backward(float* grad_input, const float* grad_output, const float* output, int rows, int cols, cudaStream_t stream)
+// exit: 0
+// within: rows >= 1; V >= 1
+// A backward pass: a warp takes a row, four warps are a block. dx = y dy - y sum(y dy), as autograd engines
+// write it.
 #include <cuda_runtime.h>
 
 __global__ void backward_rows(float* dx, const float* dy, const float* y, int rows, int cols) {

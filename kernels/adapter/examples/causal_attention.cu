@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// entry: void causal_softmax(float* out, float inv_temperature, const float* inp, int N, int T, cudaStream_t
-// stream) declared: causal=lower exit: 0 within: rows >= 1, a multiple of V: row r has columns 0 to r mod V;
-// V >= 1, tried up to 2048 Attention as in a training loop: N squares of T rows. Row t of a square covers
-// columns 0 to t. What lies behind the diagonal is neither read nor written. One warp per row, four warps a
-// block.
+// entry: void causal_softmax(float* out, float inv_temperature, const float* inp, int N, int T, cudaStream_t stream)
+// declared: causal=lower
+// exit: 0
+// within: rows >= 1, a multiple of V: row r has columns 0 to r mod V; V >= 1, tried up to 2048
+// Attention as in a training loop: N squares of T rows. Row t of a square covers columns 0 to t. What lies
+// behind the diagonal is neither read nor written. One warp per row, four warps a block.
 #include <cuda_runtime.h>
 #include <math.h>
 

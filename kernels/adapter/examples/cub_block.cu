@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// entry: cudaError_t softmax_cub(const float* in, float* out, int64_t rows, int64_t cols, cudaStream_t
-// stream) exit: 0 within: rows >= 1; V >= 1 CUB's block reductions. The first thread gets the result and
-// passes it on.
+// entry: cudaError_t softmax_cub(const float* in, float* out, int64_t rows, int64_t cols, cudaStream_t stream)
+// exit: 0
+// within: rows >= 1; V >= 1
+// CUB's block reductions. The first thread gets the result and passes it on.
 #include <cuda_runtime.h>
 #include <math.h>
 #include <stdint.h>

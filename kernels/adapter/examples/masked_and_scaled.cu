@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// entry: void scaled_masked_softmax(const float* scores, const unsigned char* mask, float* probs, float
-// scale, int rows, int cols, cudaStream_t stream) arg: mask=mask_drop exit: 4 within: rows >= 1; V >= 1;
-// nothing but -inf gives 0 declare: all_neg_inf=zero As a training library has it: scores are scaled, those
-// whose mask byte is set are left out, and a row of which nothing is left gives zeros. A warp a row, four
-// rows a block.
+// entry: void scaled_masked_softmax(const float* scores, const unsigned char* mask, float* probs, float scale, int rows, int cols, cudaStream_t stream)
+// arg: mask=mask_drop
+// exit: 4
+// within: rows >= 1; V >= 1; nothing but -inf gives 0
+// declare: all_neg_inf=zero
+// As a training library has it: scores are scaled, those whose mask byte is set are left out, and a row of
+// which nothing is left gives zeros. A warp a row, four rows a block.
 #include <cuda_runtime.h>
 #include <math.h>
 
