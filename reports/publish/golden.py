@@ -42,9 +42,10 @@ IDENTITY = ["key", "op", "family", "V", "rows", "k", "seed", "group", "setup", "
 
 # Members that are sentences or commands, made for people.
 TEXTS = {"reason", "returned", "behaves_like", "evidence", "detail", "at_first", "reproduce", "trait", "saw"}
-# What a sentence says of the machine and not of the kernel: how long it waited, addresses, numbers of processes.
+# What a sentence says of the machine and not of the kernel: how long it waited, addresses, numbers of processes,
+# where the source files lay.
 OF_THE_MACHINE = re.compile(r"\b\d+(\.\d+)? m?s\b|\bpid=\d+|\b0x[0-9a-f]{9,}\b(?!\.)|\bT\d+\b"
-                            r"| \(it hung before, so it gets less than --timeout\)")
+                            r"| \(it hung before, so it gets less than --timeout\)|(/[\w.-]+)+(?=/properties/)")
 
 
 def sha(text):
