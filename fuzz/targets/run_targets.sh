@@ -38,8 +38,15 @@ trap 'exec 2>/dev/null; for group in $(jobs -p); do kill -- "-$group" || true; d
 # Runs one target. Writes one line about it, and the path of the input if one fails.
 run_one() {
   local target=$1 log=$new/$1.log status=0 done_runs wall user system TIMEFORMAT='%R %U %S'
-  mkdir "$new/$target"
-  { time "$build/fuzz/targets/assay_fuzz_$target" "$new/$target" "fuzz/inputs/$target" -runs="$runs" -max_len="${longest[$target]}" \
+  mkdir "$new/$target" "$new/$target.inputs"
+  local inputs=fuzz/inputs/$target
+  if [[ ! -d $inputs ]]; then
+    # The parts of a text file, without their last line breaks (replay_main.cpp).
+    awk -v to="$new/$target.inputs/" '/^== / { name = to substr($0, 4); printf "" >name; first = 1; next }
+      { printf "%s%s", first ? "" : "\n", $0 >name; first = 0 }' "$inputs.txt"
+    inputs=$new/$target.inputs
+  fi
+  { time "$build/fuzz/targets/assay_fuzz_$target" "$new/$target" "$inputs" -runs="$runs" -max_len="${longest[$target]}" \
     -artifact_prefix="$found/$target-" -print_final_stats=1 >"$log" 2>&1 || status=$?; } 2>"$new/$target.time"
   done_runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
   read -r wall user system <"$new/$target.time"

@@ -12,8 +12,6 @@
 
 #include "reference/error.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-
 namespace assay::fuzz {
 
 inline std::string text_of_bytes(const std::uint8_t* data, std::size_t size) {
@@ -34,5 +32,16 @@ inline void require(bool holds, const char* what) {
 
 /// The message must say something. That it is one line is seen to by InputError itself.
 inline void require_words(const InputError& e) { require(*e.what() != '\0', "an error without words"); }
+
+/// What a target does with one input. It may throw InputError.
+void read(const std::uint8_t* data, std::size_t size);
+
+inline void run(const std::uint8_t* data, std::size_t size) {
+  try {
+    read(data, size);
+  } catch (const InputError& e) {
+    require_words(e);
+  }
+}
 
 }  // namespace assay::fuzz
