@@ -21,7 +21,7 @@ def is_test(path):
     parts = path.split("/")
     name = parts[-1]
     return ("fixtures" in parts or "_test." in name or name.startswith("test_") or "command_test" in name
-            or any(p in ("faults", "hostile", "escapes", "unusual") for p in parts) or path.startswith("reports/cheats/kernels"))
+            or any(p in ("faults", "hostile") for p in parts) or path.startswith("reports/cheats/kernels"))
 
 
 def main():

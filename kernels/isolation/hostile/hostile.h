@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A candidate that nobody should trust: it computes a right softmax, and does something else before it
+/* Candidates that nobody should trust: each computes a right softmax, and does something else before it
  * returns.
  *
- * The head of each file in this folder says what it does. The words after "expects:" are the record that it
+ * A file of this folder holds several. `#ifdef IS_name` begins one, and the build makes a shared object of it
+ * alone. The comment above that line says what it does. The words after "expects:" are the record that it
  * gets in a sandbox: "pass", or the status, what kind of fault it is, and words of the reason. If it says
  * "only in a sandbox", the tests never run it outside one. */
 #ifndef ASSAY_HOSTILE_H
@@ -45,7 +46,7 @@ static inline const char* trace(void) {
   return path ? path : "/nowhere/trace";
 }
 
-/* Ends a file: its candidate, which calls `misbehave` in every launch. */
+/* A candidate that calls `misbehave` in every launch. */
 #define CANDIDATE(name)                                                                                  \
   static int32_t run(const assay_call* c) {                                                              \
     softmax(c);                                                                                          \
@@ -57,5 +58,10 @@ static inline const char* trace(void) {
   static const assay_plugin plugin = {sizeof(assay_plugin), ASSAY_ABI_VERSION, sizeof(assay_variant), 1, \
                                       &variant};                                                         \
   ASSAY_EXPORT const assay_plugin* assay_plugin_entry(void) { return &plugin; }
+
+#ifdef HOSTILE_NAME
+static void misbehave(const assay_call* c);
+CANDIDATE(HOSTILE_NAME)
+#endif
 
 #endif

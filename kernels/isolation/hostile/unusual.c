@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Starts processes, which allocate, while another thread allocates: their copies of a lock must not be locked
- * for good. expects: pass */
+/* Right kernels that do what few do. */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <sys/wait.h>
 
 #include "kernels/isolation/hostile/hostile.h"
 
+/* Starts processes, which allocate, while another thread allocates: their copies of a lock must not be locked
+ * for good. expects: pass */
+#ifdef IS_forks_while_allocating
 static volatile int done;
 
 static void* allocates(void* nothing) {
@@ -30,4 +33,13 @@ static void misbehave(const assay_call* c) {
   done = 1;
   pthread_join(other, NULL);
 }
-CANDIDATE("forks_while_allocating")
+#endif
+
+/* Asks for 3 GiB of zeros, of which it touches none: they must cost neither time nor memory.
+ * expects: pass */
+#ifdef IS_reserves_zeros
+static void misbehave(const assay_call* c) {
+  (void)c;
+  free(calloc(3, (size_t)1 << 30));
+}
+#endif
