@@ -17,7 +17,7 @@ set(seen 0)
 foreach(top reference kernels accuracy properties fuzz reports)
   file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/${top}/*)
   list(FILTER files EXCLUDE REGEX "/__pycache__/")
-  # The pages of published kernels: as many as there are kernels. A published check is a folder as the command left it.
+  # Pages that somebody made of the published records, as many as there are kernels; a check is a folder as the command left it.
   list(FILTER files EXCLUDE REGEX "^reports/published/[^/]+/(kernels|check)/")
   foreach(file ${files})
     get_filename_component(room ${file} DIRECTORY)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Makes a published result: the accuracy report and the oracle's speed on one machine, as reports/published/NAME/
-# {records.jsonl.gz, about.json, summary.md, oracle.json} and the pages. A functions.json that publish_functions.sh left in the
-# same folder is shown on the page. Never part of a test. Run it from a clean commit, so that the page names it:
+# {records.jsonl.gz, about.json, summary.md, oracle.json}. `assay page` makes the pages of it, which are not kept. A functions.json
+# that publish_functions.sh left in the same folder is shown on the page. Never part of a test. Run it from a clean commit, so that the page names it:
 #   reports/publish/publish.sh path/to/assay NAME [OUT] [assay report arguments, such as --require cuda --key '*@cuda']
 # OUT is the folder to write (default: reports/published/NAME of this source tree).
 set -euo pipefail
@@ -25,7 +25,5 @@ if [[ -f $out/functions.json ]]; then with+=(--functions "$out/functions.json");
 "$assay" report --out "$made" "${with[@]}" "$@"
 mkdir -p -- "$out"
 gzip -9 -n -c "$made/records.jsonl" >"$made/records.jsonl.gz"
-rm -rf -- "$out/kernels"
-mv -f -- "$made/records.jsonl.gz" "$made"/{summary.md,about.json,index.html,compare.html,kernels,oracle.json} "$out/"
-"$assay" page "$out"
+mv -f -- "$made/records.jsonl.gz" "$made"/{summary.md,about.json,oracle.json} "$out/"
 printf 'published: %s\n' "$out"

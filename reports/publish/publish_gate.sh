@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes what reports/published/ shows of `assay check` on a machine: the kill matrix, and the whole check of
-# one kernel, as OUT/check with its records.
+# Makes what reports/published/ holds of `assay check` on a machine: the records of the kill matrix, and those of
+# the whole check of one kernel, as OUT/check. `assay page` makes the pages of them.
 #   reports/publish/publish_gate.sh ASSAY KEY OUT
 set -euo pipefail
 [[ $# -eq 3 ]] || { echo "usage: $0 ASSAY KEY OUT" >&2; exit 2; }
@@ -12,7 +12,6 @@ trap 'rm -rf -- "$scratch"' EXIT
 "$assay" selftest --out "$scratch/selftest"
 mkdir -p -- "$out"
 gzip -9 -n -- "$scratch/check/records.jsonl"
-rm -rf -- "$out/check"
+rm -rf -- "$out/check" "$scratch"/check/{*.html,kernels}
 mv -- "$scratch/check" "$out/check"
 cp -- "$scratch"/selftest/selftest.jsonl "$out/"
-"$(dirname -- "$0")/publish_pages.sh" "$assay" "$out/check" "$out"

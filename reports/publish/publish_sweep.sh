@@ -4,7 +4,7 @@
 # one stopped. Repeat it until its first line names no configuration that was not run. Never part of a test.
 #   reports/publish/publish_sweep.sh sweep ASSAY OUT [assay sweep arguments]    # 9 minutes of the published set
 #   reports/publish/publish_sweep.sh peers ASSAY OUT [peers.py arguments]       # PyTorch and Triton, after the sweep
-# OUT gets sweep.jsonl, peers.jsonl, sweep.html, sweep_shapes.html and sweep.md. Files of records over 2 MB are kept as .gz.
+# OUT gets sweep.jsonl, peers.jsonl, sweep.md and the pages, which git does not keep. Files of records over 2 MB are kept as .gz.
 # A piece starts no new configuration after SECONDS_A_PIECE seconds (default: 540).
 set -euo pipefail
 if [[ $# -lt 3 || ! $1 =~ ^(sweep|peers)$ ]]; then
