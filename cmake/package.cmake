@@ -16,10 +16,11 @@ install(FILES ${tensors} DESTINATION ${CMAKE_INSTALL_DATADIR}/assay/data)
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # Debian looks for the license under this name.
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
-install(FILES reports/data/records.schema.json reports/adopt/certificate.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/assay)
-# The command itself writes its completion and its manual page, so they have its options. Debian's zsh looks below /usr
-# in another folder than elsewhere.
-foreach(text "bash:bash-completion/completions/assay" "zsh:zsh/site-functions/_assay" "man:man/man1/assay.1")
+install(FILES reports/data/records.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/assay)
+# The command itself writes its completion, its manual page and the schema of certificates, so they have its options and
+# fields. Debian's zsh looks below /usr in another folder than elsewhere.
+foreach(text "completion bash:bash-completion/completions/assay" "completion zsh:zsh/site-functions/_assay"
+    "completion man:man/man1/assay.1" "schema --certificate:assay/certificate.schema.json")
   string(REPLACE ":" ";" text ${text})
   list(GET text 0 what)
   list(GET text 1 file)
@@ -29,7 +30,7 @@ foreach(text "bash:bash-completion/completions/assay" "zsh:zsh/site-functions/_a
       string(REPLACE /zsh/site-functions/ /zsh/vendor-completions/ file \"\${file}\")
     endif()
     message(STATUS \"Installing: \$ENV{DESTDIR}\${file}\")
-    execute_process(COMMAND \"$<TARGET_FILE:assay>\" completion ${what} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND \"$<TARGET_FILE:assay>\" ${what} OUTPUT_VARIABLE text COMMAND_ERROR_IS_FATAL ANY)
     file(WRITE \"\$ENV{DESTDIR}\${file}\" \"\${text}\")
     list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${file}\")")
 endforeach()

@@ -39,24 +39,24 @@ std::string dumped_members(const nlohmann::json& j, int indent) {
 
 const char* name(StepState s) { return kStepStates[static_cast<std::size_t>(s)]; }
 
-std::string hash_of_members(nlohmann::json members) {
+std::string text_of_members(nlohmann::json members) {
   members.erase("sha256");
-  return sha256_of(dumped_members(members, -1));
+  const std::string hash = sha256_of(dumped_members(members, -1));
+  // For readers: the verdict first.
+  nlohmann::ordered_json out;
+  for (const char* first : {"format", "version", "verdict", "reason", "exit_status", "not_proved", "command",
+                            "made", "target", "files", "steps", "kernels"})
+    out[first] = members.at(first);
+  for (const auto& [member, value] : members.items()) out[member] = value;
+  out["sha256"] = hash;
+  return out.dump(1) + "\n";
 }
 
 std::string render_certificate(const Certificate& c) {
   // What a kernel printed may be no UTF-8. Read back, so that the hash is of what is written.
   nlohmann::json j = nlohmann::json::parse(dumped_members(fields_to_json(c), -1));
   j["format"] = kCertificateFormat;
-  const std::string hash = hash_of_members(j);
-  // For readers: the verdict first.
-  nlohmann::ordered_json out;
-  for (const char* first : {"format", "version", "verdict", "reason", "exit_status", "not_proved", "command",
-                            "made", "target", "files", "steps", "kernels"})
-    out[first] = j.at(first);
-  for (const auto& [member, value] : j.items()) out[member] = value;
-  out["sha256"] = hash;
-  return out.dump(1) + "\n";
+  return text_of_members(std::move(j));
 }
 
 Certificate certificate_from_text(const std::string& text, const std::string& file) {
@@ -80,8 +80,11 @@ Certificate certificate_from_text(const std::string& text, const std::string& fi
 
 std::string changed_since(const std::string& text) {
   const nlohmann::json j = parse_json(text);
-  if (hash_of_members(j) == j.at("sha256").get<std::string>()) return {};
-  return "it was changed after it was written: its own hash is of other contents";
+  const std::string written = text_of_members(j);
+  if (written == text) return {};
+  return std::string("it was changed after it was written: ") + (parse_json(written) == j
+                                                                     ? "other bytes for the same members"
+                                                                     : "its own hash is of other contents");
 }
 
 nlohmann::json certificate_schema() {

@@ -13,7 +13,7 @@
 namespace assay {
 
 /// A change that a reader of older certificates would stumble over gives the next number.
-inline constexpr int kCertificateVersion = 3;
+inline constexpr int kCertificateVersion = 4;
 
 /// A file that the verdict is about.
 struct CertifiedFile {
@@ -43,12 +43,16 @@ struct CertifiedCheck {
   std::optional<double> resolution = {};
 };
 
-struct CertifiedKernel {
+/// A kernel as it says what it is.
+struct AdoptedKernel {
   std::string key, op, claim;
   std::string description_sha256;  // of what the file says of its kernels; empty for a registered one
   std::string made_by;             // compiler and flags, where this program or the caller compiled it
-  std::string where;               // in_process, sandbox, not_sandboxed, landlock
   bool on_host = false;
+};
+
+struct CertifiedKernel : AdoptedKernel {
+  std::string where;                   // in_process, sandbox, not_sandboxed, landlock
   std::string verdict;                 // of the check: "PASS"
   std::string within, undeclared;      // the contract; its limits that nobody declared
   std::string own_limits;              // limits that only its own file declares, and not who adopts it
@@ -90,9 +94,7 @@ struct CertifiedStep {
   std::int64_t planned = 0, executed = 0;  // cases, genomes, functions, configurations
   std::uint64_t seed = 0;
   double seconds = 0;
-  std::string command = {};            // of the first failure: what repeats it
-  std::string data = {}, sha256 = {};  // what it wrote, and the hash of that
-  std::string corpus_sha256 = {};      // fuzz: of what the search learned
+  std::string command = {};  // of the first failure: what repeats it
 };
 
 /// A case that `assay verify` may replay.
@@ -112,10 +114,8 @@ struct CertifiedFact {
   std::string label, value;
 };
 
-struct Certificate {
-  int version = kCertificateVersion;
-  std::string verdict, reason;  // "PASS"
-  int exit_status = 3;
+/// What was asked for, and of which files.
+struct AdoptionCall {
   std::string command, made;      // made: when, in UTC
   std::string extent;             // quick, normal, full
   std::vector<std::string> only;  // groups of the check, if not all ran
@@ -123,11 +123,23 @@ struct Certificate {
   bool seed_drawn = false;  // after the files' hashes were known; false: somebody chose it
   CertifiedTarget target;
   std::vector<CertifiedFile> files;
+};
+
+/// A file that a step wrote, as it is called in the certificate's folder.
+struct CertifiedData {
+  std::string path, sha256;
+};
+
+struct Certificate : AdoptionCall {
+  int version = kCertificateVersion;
+  std::string verdict, reason;  // "PASS"
+  int exit_status = 3;
   std::vector<CertifiedFact> environment;
   std::vector<CertifiedStep> steps;
   std::vector<CertifiedKernel> kernels;
   std::vector<CertifiedSpeed> speed;
   std::vector<CertifiedCase> cases;
+  std::vector<CertifiedData> data;
   std::vector<std::string> not_proved;
 };
 
@@ -139,14 +151,14 @@ std::string render_certificate(const Certificate& c);
 /// Throws InputError, one line that names `file`, if the text is no whole certificate of this version.
 Certificate certificate_from_text(const std::string& text, const std::string& file);
 
-/// Empty, or how the text differs from what `assay adopt` wrote: its own hash is of other contents. The text
-/// must be a certificate.
+/// Empty, or how the text differs from what `assay adopt` wrote: another byte, or its own hash is of other
+/// contents. The text must be a certificate.
 std::string changed_since(const std::string& text);
 
-/// The hash of a certificate's members without the member sha256.
-std::string hash_of_members(nlohmann::json members);
+/// The text of a certificate with these members. The member sha256 is made again.
+std::string text_of_members(nlohmann::json members);
 
-/// The JSON Schema. certificate.schema.json holds it; `assay schema --certificate` prints it.
+/// The JSON Schema, as `assay schema --certificate` prints it.
 nlohmann::json certificate_schema();
 
 }  // namespace assay

@@ -53,15 +53,25 @@ void each_field(C& c, Visit& visit) {
   visit("resolution", c.resolution);
 }
 
-template <IsA<CertifiedKernel> C, class Visit>
-void each_field(C& c, Visit& visit) {
+template <class C, class Visit>
+void fields_of_kernel(C& c, Visit& visit) {
   visit("key", c.key);
   visit("op", c.op);
   visit("claim", c.claim);
   visit.if_set("description_sha256", c.description_sha256);
   visit("made_by", c.made_by);
-  visit("where", c.where);
   visit("on_host", c.on_host);
+}
+
+template <IsA<AdoptedKernel> C, class Visit>
+void each_field(C& c, Visit& visit) {
+  fields_of_kernel(c, visit);
+}
+
+template <IsA<CertifiedKernel> C, class Visit>
+void each_field(C& c, Visit& visit) {
+  fields_of_kernel(c, visit);
+  visit("where", c.where);
   visit("verdict", c.verdict);
   visit("within", c.within);
   visit("undeclared", c.undeclared);
@@ -117,9 +127,6 @@ void each_field(C& c, Visit& visit) {
   visit("seed", c.seed);
   visit("seconds", c.seconds);
   visit.if_set("command", c.command);
-  visit.if_set("data", c.data);
-  visit.if_set("sha256", c.sha256);
-  visit.if_set("corpus_sha256", c.corpus_sha256);
 }
 
 template <IsA<CertifiedCase> C, class Visit>
@@ -149,12 +156,14 @@ void each_field(C& c, Visit& visit) {
   visit("value", c.value);
 }
 
-template <IsA<Certificate> C, class Visit>
+template <IsA<CertifiedData> C, class Visit>
 void each_field(C& c, Visit& visit) {
-  visit("version", c.version);
-  visit("verdict", c.verdict);
-  visit("reason", c.reason);
-  visit("exit_status", c.exit_status);
+  visit("path", c.path);
+  visit("sha256", c.sha256);
+}
+
+template <class C, class Visit>
+void fields_of_call(C& c, Visit& visit) {
   visit("command", c.command);
   visit("made", c.made);
   visit("extent", c.extent);
@@ -163,11 +172,21 @@ void each_field(C& c, Visit& visit) {
   visit.if_set("seed_drawn", c.seed_drawn);
   visit("target", c.target);
   visit("files", c.files);
+}
+
+template <IsA<Certificate> C, class Visit>
+void each_field(C& c, Visit& visit) {
+  visit("version", c.version);
+  visit("verdict", c.verdict);
+  visit("reason", c.reason);
+  visit("exit_status", c.exit_status);
+  fields_of_call(c, visit);
   visit("environment", c.environment);
   visit("steps", c.steps);
   visit("kernels", c.kernels);
   visit("speed", c.speed);
   visit("cases", c.cases);
+  visit("data", c.data);
   visit("not_proved", c.not_proved);
 }
 

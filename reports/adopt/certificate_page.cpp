@@ -88,22 +88,21 @@ std::string judged_html(const Certificate& c) {
 }
 
 /// What belongs to a step and is rarely read, below what came out.
-std::string details_html(const CertifiedStep& s) {
+std::string details_html(const Certificate& c, const CertifiedStep& s) {
   std::string out;
   const auto line = [&](const char* what, const std::string& value) {
     if (!value.empty()) out += fmt::format("<small class=\"wrap\">{}: {}</small>", what, coded(value));
   };
   line("repeat the first failure", s.command);
-  line("data", s.data);
-  line("SHA-256 of the data", s.sha256);
-  line("SHA-256 of the corpus", s.corpus_sha256);
+  for (const CertifiedData& d : c.data)
+    if (d.path.starts_with(s.name + "/") && !d.path.ends_with(".html")) line(d.path.c_str(), d.sha256);
   return out;
 }
 
 std::string steps_html(const Certificate& c) {
   std::vector<std::vector<std::string>> rows;
   for (const CertifiedStep& s : c.steps)
-    rows.push_back({escape(s.name), state_html(name(s.state)), escape(s.words) + details_html(s),
+    rows.push_back({escape(s.name), state_html(name(s.state)), escape(s.words) + details_html(c, s),
                     grouped(s.planned), grouped(s.executed), std::to_string(s.seed), number(s.seconds)});
   return html_table({{"step"},
                      {"state"},
@@ -199,7 +198,7 @@ std::string speed_html(const Certificate& c) {
     if (op && keeps_a_set(*op)) return words_of_k(*op, s.k);
     return s.k > 0 ? std::to_string(s.k) : kDash;
   };
-  const std::string impossible = impossible_speed(c);
+  const std::string impossible = impossible_figure(c);
   for (const CertifiedSpeed& s : c.speed)
     rows.push_back({key_html(s.key), grouped(s.rows), grouped(s.V), k_of(s), escape(s.verified),
                     figure_html(s.median_us), figure_html(s.gb_per_s), figure_html(s.share_of_copy),

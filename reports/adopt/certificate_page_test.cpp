@@ -34,10 +34,8 @@ Certificate long_certificate() {
          .executed = 123456789,
          .seed = 20261126,
          .seconds = 1234.5,
-         .command = command,
-         .data = "check/records.jsonl",
-         .sha256 = hash,
-         .corpus_sha256 = hash});
+         .command = command});
+  c.data = {{"check/records.jsonl", hash}, {"fuzz/corpus/" + key + ".corpus.jsonl", hash}};
   CertifiedKernel k;
   k.key = key;
   k.verdict = "INCONCLUSIVE";

@@ -113,15 +113,15 @@ std::string verdict_of_kernel(const CertifiedKernel& k) {
                                         : Verdict::pass);
 }
 
-CertifiedKernel certified_kernel(const Variant& v, const ReportData& data) {
+AdoptedKernel described(const Variant& v) {
+  const auto* const told = dynamic_cast<const isolation::DescribedLauncher*>(v.launcher.get());
+  return {v.key(), name(v.op),   claimed_class(v), told ? told->description_sha256() : "",
+          v.file,  !on_device(v)};
+}
+
+CertifiedKernel certified_kernel(const AdoptedKernel& adopted, const ReportData& data) {
   CertifiedKernel k;
-  k.key = v.key();
-  k.op = name(v.op);
-  k.claim = claimed_class(v);
-  if (const auto* const told = dynamic_cast<const isolation::DescribedLauncher*>(v.launcher.get()))
-    k.description_sha256 = told->description_sha256();
-  k.made_by = v.file;
-  k.on_host = !on_device(v);
+  static_cast<AdoptedKernel&>(k) = adopted;
   std::array<CheckResult, kChecks> checks{};
   JudgedCounts judged;
   for (const Record& r : data.records) {
@@ -234,13 +234,7 @@ CertifiedStep check_step(const ReportData& data, std::uint64_t seed) {
   return s;
 }
 
-namespace {
-
-using Facts = std::vector<std::pair<std::string, std::string>>;
-
-/// `of_data`: what only the records say.
-std::vector<std::string> open_lines(const Certificate& c, const std::vector<std::string>& of_data,
-                                    const Facts& environment) {
+std::vector<std::string> open_after_check(const Certificate& c, const ReportData& data) {
   std::vector<std::string> open;
   if (!c.only.empty()) {
     std::string groups;
@@ -250,7 +244,10 @@ std::vector<std::string> open_lines(const Certificate& c, const std::vector<std:
   if (!c.seed_drawn)
     open.emplace_back(
         "inputs that nobody knew before: the seed was chosen (--seed), not drawn when the kernel was fixed");
-  open.insert(open.end(), of_data.begin(), of_data.end());
+  if (c.extent == "quick") open.push_back("the check was quick: " + lengths_tried(data.records));
+  for (const GroupTally& g : tally_groups(data.records))
+    if (g.pass == 0 && g.unsupported > 0 && g.fail + g.crashed + g.hung + g.inconclusive == 0)
+      open.push_back(fmt::format("group {}: {}", g.group, g.unsupported_reason));
   for (const CertifiedKernel& k : c.kernels) {
     if (k.on_host && k.passed > 0) open.push_back(k.key + ": ran on the CPU, so nothing is shown for a GPU");
     if (k.not_run > 0)
@@ -278,31 +275,16 @@ std::vector<std::string> open_lines(const Certificate& c, const std::vector<std:
     if (k.rows_judged > 0 && k.failed == 0 && k.inconclusive == 0)
       open.push_back(fmt::format("{}: {}", k.key, rows_line(k.rows_judged)));
   }
-  if (const std::string why = not_sandboxed(environment); !why.empty())
+  if (const std::string why = not_sandboxed(data.environment); !why.empty())
     open.push_back("what the kernel does besides its outputs: not sandboxed: " + why);
   return open;
 }
 
-Facts facts_of(const Certificate& c) {
-  Facts facts;
-  for (const CertifiedFact& f : c.environment) facts.emplace_back(f.label, f.value);
-  return facts;
-}
-
-}  // namespace
-
-std::vector<std::string> open_after_check(const Certificate& c, const ReportData& data) {
-  std::vector<std::string> of_data;
-  if (c.extent == "quick") of_data.push_back("the check was quick: " + lengths_tried(data.records));
-  for (const GroupTally& g : tally_groups(data.records))
-    if (g.pass == 0 && g.unsupported > 0 && g.fail + g.crashed + g.hung + g.inconclusive == 0)
-      of_data.push_back(fmt::format("group {}: {}", g.group, g.unsupported_reason));
-  return open_lines(c, of_data, facts_of(c));
-}
-
-std::vector<std::string> open_on_paper(const Certificate& c) { return open_lines(c, {}, facts_of(c)); }
-
-std::string impossible_speed(const Certificate& c) {
+std::string impossible_figure(const Certificate& c) {
+  for (const CertifiedCase& one : c.cases)
+    if (one.status == name(Status::pass) && beyond_bound(one.max_bound_ratio))
+      return fmt::format("check: {}: a case passed, and its share of a bound is {}: {}", one.key,
+                         *one.max_bound_ratio, one.reproduce);
   for (const CertifiedSpeed& s : c.speed) {
     std::optional<double> share = s.share_of_fastest;
     const auto k = std::ranges::find(c.kernels, s.key, &CertifiedKernel::key);
@@ -310,7 +292,7 @@ std::string impossible_speed(const Certificate& c) {
     if (!share && k != c.kernels.end())
       if (const auto op = parse_op(k->op); op && !selects(*op) && !one_value(*op)) share = s.share_of_copy;
     if (const std::string why = beyond_reach(share); !why.empty())
-      return fmt::format("{}, {} rows, V = {}: {}", s.key, grouped(s.rows), grouped(s.V), why);
+      return fmt::format("sweep: {}, {} rows, V = {}: {}", s.key, grouped(s.rows), grouped(s.V), why);
   }
   return {};
 }
@@ -377,7 +359,7 @@ void conclude(Certificate& c, bool accept_limits) {
           words += "; " + (c.kernels.size() > 1 ? k.key + ": " : "") + which;
     return end("FAIL", 1, words);
   }
-  if (const std::string why = impossible_speed(c); !why.empty()) return end("FAIL", 1, "sweep: " + why);
+  if (const std::string why = impossible_figure(c); !why.empty()) return end("FAIL", 1, why);
   if (check == c.steps.end() || check->state == StepState::not_run)
     return end("NOT RUN", 3, check == c.steps.end() ? "check: did not run" : "check: " + check->words);
   if (const auto open = find(StepState::undecided); open != c.steps.end())

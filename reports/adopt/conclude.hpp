@@ -13,8 +13,11 @@
 
 namespace assay {
 
+/// The kernel as it says what it is.
+AdoptedKernel described(const Variant& v);
+
 /// What the check found of one kernel. `data` may hold others too.
-CertifiedKernel certified_kernel(const Variant& v, const ReportData& data);
+CertifiedKernel certified_kernel(const AdoptedKernel& adopted, const ReportData& data);
 
 /// The cases that go into the certificate: of every kernel the worst ones, then others that are spread over
 /// all groups. The same for the same records.
@@ -29,14 +32,13 @@ CertifiedStep check_step(const ReportData& data, std::uint64_t seed);
 
 /// What the check left open: groups that could not run, inputs that were left out, no sandbox.
 std::vector<std::string> open_after_check(const Certificate& c, const ReportData& data);
-/// Of these lines those that follow from the certificate alone.
-std::vector<std::string> open_on_paper(const Certificate& c);
 
 /// "failed checks: element (12 of 3,000 comparisons), row_sum (...)"; empty if none failed.
 std::string failed_checks(const CertifiedKernel& k);
 
-/// Empty, or a speed of the certificate that no kernel has on the machine on which it was measured.
-std::string impossible_speed(const Certificate& c);
+/// Empty, or a speed of the certificate that no kernel has on the machine on which it was measured, or a case
+/// that passed beyond a bound.
+std::string impossible_figure(const Certificate& c);
 
 /// What the contract of a kernel without limits says.
 inline constexpr const char* kWithoutLimits = "rows >= 1; V >= 1";

@@ -27,8 +27,9 @@ std::vector<std::string> gpu_architecture(const std::string& nvcc, const std::st
 /// not closed.
 std::vector<std::string> split_words(const std::string& line);
 
-/// Runs a program; its output and errors go to the file `log`. Returns its exit status, or 128 + the signal
-/// that ended it. Throws InputError if it cannot be started.
-int run_program(const std::vector<std::string>& words, const std::string& log);
+/// Runs a program that reads `input`; its output and errors go to the file `log`. Returns its exit status, or
+/// 128 + the signal that ended it. Throws InputError if it cannot be started.
+int run_program(const std::vector<std::string>& words, const std::string& log,
+                const std::string& input = "/dev/null");
 
 }  // namespace assay

@@ -11,9 +11,9 @@
 
 #include "kernels/candidate.hpp"
 #include "reference/error.hpp"
-#include "reference/hash/sha256.hpp"
 #include "reports/adopt/certificate_page.hpp"
 #include "reports/adopt/conclude.hpp"
+#include "reports/adopt/signature.hpp"
 #include "reports/cli/adopt/judged_files.hpp"
 #include "reports/cli/adopt/loaded.hpp"
 #include "reports/cli/adopt/steps.hpp"
@@ -38,7 +38,7 @@ namespace assay {
 namespace {
 
 struct AdoptArguments {
-  std::string kernel, op, out = "out/adopt", require, budget;
+  std::string kernel, op, out = "out/adopt", require, budget, sign;
   TargetOptions targets;
   RunSeed seed;
   conformance::ConformanceOptions run;
@@ -76,22 +76,27 @@ void settle_seed(AdoptArguments& o, const OutFolder& out) {
 }
 
 /// What is known before anything runs.
-Certificate begin_certificate(const AdoptArguments& o, std::vector<CertifiedFile> files) {
-  Certificate c;
-  c.command = command_compared();
-  c.made = utc_now();
-  c.extent = o.quick ? "quick" : o.full ? "full" : "normal";
-  c.only = o.run.only;
-  c.seed = o.seed.value;
-  c.seed_drawn = o.seed.drawn;
-  c.target = certified_target(o.targets);
-  c.files = std::move(files);
-  return c;
+AdoptionFacts begin_facts(const AdoptArguments& o, std::vector<CertifiedFile> files,
+                          const std::vector<Target>& targets) {
+  AdoptionFacts f;
+  f.command = command_compared();
+  f.made = utc_now();
+  f.extent = o.quick ? "quick" : o.full ? "full" : "normal";
+  f.only = o.run.only;
+  f.seed = o.seed.value;
+  f.seed_drawn = o.seed.drawn;
+  f.target = certified_target(o.targets);
+  f.files = std::move(files);
+  f.accept_limits = o.accept_limits;
+  for (const Target& t : targets) f.kernels.push_back(described(t.variant));
+  for (const std::vector<std::string>& open : {not_hashed(o.kernel), left_out_of_source(f.target)})
+    f.open.insert(f.open.end(), open.begin(), open.end());
+  return f;
 }
 
 /// Runs the check, and writes it into out/check, so that it is there whatever the next steps do.
 ReportData check_and_write(const std::vector<Target>& targets, const AdoptArguments& o, const OutFolder& out,
-                           Journal& journal, Certificate& c) {
+                           Journal& journal) {
   RecordJournal keeper(journal);
   const std::unique_ptr<DeviceLock> lock = o.shared ? nullptr : lock_device(targets);
   ReportData data = run_check(targets, o.run, o.quick, o.asked, keeper);
@@ -100,14 +105,23 @@ ReportData check_and_write(const std::vector<Target>& targets, const AdoptArgume
   write_report(
       out / "check", data,
       {{"records.jsonl", lines_of(data.records, data.environment)}, {"contract.json", contracts_of(data)}});
-  CertifiedStep step = check_step(data, o.run.seed);
-  step.data = "check/records.jsonl";
-  step.sha256 = sha256_of_file(out / "check" / "records.jsonl");
-  c.steps.push_back(std::move(step));
-  for (const auto& [label, value] : data.environment) c.environment.push_back({label, value});
-  for (const Target& t : targets) c.kernels.push_back(certified_kernel(t.variant, data));
-  c.cases = cases_to_replay(data.records);
   return data;
+}
+
+/// Makes the certificate from the files of the folder, as `assay verify` will do, and signs it.
+Certificate write_certificate(const AdoptionFacts& facts, const OutFolder& out, const std::string& key) {
+  // The pages of the steps lead to that of the certificate, and their hashes are of what they are then.
+  write_files({{out / kFactsFile, render_facts(facts)}, {out / "certificate.html", std::string()}});
+  link_pages(out / "check");
+  const Certificate c = certificate_in(out.path(), data_in(out.path()));
+  write_files({{out / "certificate.json", render_certificate(c)},
+               {out / "certificate.html", render_certificate_page(c)},
+               {out / "badge.svg", render_badge(c)},
+               {out / "badge.md", badge_line(c, "") + "\n"}});
+  link_pages(out.path());
+  remove_signature(out / "certificate.json");
+  if (!key.empty()) sign(out / "certificate.json", key);
+  return c;
 }
 
 /// For programs: the cases of the check, and the other steps beside them.
@@ -155,41 +169,33 @@ int run_adopt_command(AdoptArguments& o) {
     throw EnvironmentError(o.kernel + ": " + why + (more.empty() ? "" : ": " + more));
   }
   const OutFolder out(o.out);
+  if (!o.sign.empty()) require_key(o.sign, out.path());
   std::vector<CertifiedFile> files = judged_files(o.kernel, targets);
   settle_seed(o, out);
   Journal journal(out, o.resume);
   const InterruptNote note(journal.path(), journal.finished());
   if (journal.found() == 0) set_sweep_aside(out);
-  Certificate c = begin_certificate(o, std::move(files));
-  const ReportData data = check_and_write(targets, o, out, journal, c);
-  c.not_proved = open_after_check(c, data);
-  for (std::string& what : not_hashed(o.kernel)) c.not_proved.push_back(std::move(what));
-  for (std::string& what : left_out_of_source(c.target)) c.not_proved.push_back(std::move(what));
-  if (c.steps.front().state == StepState::passed) {
+  AdoptionFacts facts = begin_facts(o, std::move(files), targets);
+  const ReportData data = check_and_write(targets, o, out, journal);
+  if (check_step(data, o.run.seed).state == StepState::passed) {
     const std::vector<Target> within = within_contract(targets, data);
-    fuzz_step(within, o.steps, out, journal, c);
-    functions_step(within, data.records, o.steps, out, c);
+    fuzz_step(within, o.steps, out, journal, facts);
+    functions_step(within, o.steps, out, facts);
     const std::unique_ptr<DeviceLock> lock = o.shared ? nullptr : lock_device(targets);
-    sweep_step(within, o.steps, out, c);
-  } else {
-    for (const char* step : {"fuzz", "functions", "sweep"})
-      c.steps.push_back({.name = step, .words = "the check did not pass", .seed = o.run.seed});
+    sweep_step(within, o.steps, out, facts);
   }
-  certify_loaded(c, targets);
-  conclude(c, o.accept_limits);
-  const std::string folder = out.path().string();
-  write_files({{out / "certificate.json", render_certificate(c)},
-               {out / "certificate.html", render_certificate_page(c)},
-               {out / "badge.svg", render_badge(c)},
-               {out / "badge.md", badge_line(c, "") + "\n"}});
-  link_pages(out.path());
-  link_pages(out / "check");
+  certify_loaded(facts, targets);
+  facts.imports = imports_of(targets);
+  const Certificate c = write_certificate(facts, out, o.sign);
+  const std::string signature = o.sign.empty() ? "unsigned" : "signed with " + o.sign;
   journal.finish();
-  print_verdict(render_certificate_terminal(c));
+  print_verdict(render_certificate_terminal(c) + "  " + signature + "\n");
   tell("{}certificate: {}\npage: {}\nbadge: {}\n", seed_line(data.environment),
        (out / "certificate.json").string(), std::filesystem::absolute(out / "certificate.html").string(),
-       badge_line(c, folder));
-  return answer.give(document_of_adoption(c, data), out.path(),
+       badge_line(c, out.path().string()));
+  VerdictDocument document = document_of_adoption(c, data);
+  document.environment.emplace_back("signature", signature);
+  return answer.give(document, out.path(),
                      {"certificate.json", "certificate.html", "badge.svg", "badge.md", "check/records.jsonl",
                       "check/index.html"});
 }
@@ -213,6 +219,8 @@ void add_adopt_command(CLI::App& app, int& status) {
   add_whole(*c, "--evaluations", o->steps.evaluations,
             "inputs that the search tries on each kernel; the same seed gives the same ones", {.least = 1});
   c->add_option("--budget", o->budget, "time of the sweep on a GPU, as 30s or 5m (1m)");
+  c->add_option("--sign", o->sign,
+                "a key of ssh-keygen, with which certificate.json is signed: certificate.json.sig");
   c->add_option("--declare", o->targets.source.declare, "what the author promises, as for assay check")
       ->join(';');
   c->add_flag(

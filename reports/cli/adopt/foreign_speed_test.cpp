@@ -90,6 +90,7 @@ class ForeignSpeed : public testing::Test {
     StepOptions o;
     o.host_speed = true;
     o.sweep_sizes = sizes_;
+    AdoptionFacts facts;
     Certificate c;
     c.steps.push_back({.name = "check", .state = StepState::passed, .executed = 1});
     c.kernels.emplace_back();
@@ -97,7 +98,8 @@ class ForeignSpeed : public testing::Test {
     c.cases.emplace_back();
     const OutFolder out((own_.path() / "out").string());
     if (!resumed_) set_sweep_aside(out);
-    sweep_step({{v, v.origin, [v] { return v; }}}, o, out, c);
+    sweep_step({{v, v.origin, [v] { return v; }}}, o, out, facts);
+    add_sweep(c, facts, read_sweep(out / "sweep" / "sweep.jsonl"));
     conclude(c, false);
     return c;
   }

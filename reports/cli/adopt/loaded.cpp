@@ -64,15 +64,17 @@ bool decides(const CertifiedFile& f) { return f.role == "library" || f.role == "
 
 }  // namespace
 
-void certify_loaded(Certificate& c, const std::vector<Target>& targets) {
+void certify_loaded(AdoptionCall& c, const std::vector<Target>& targets) {
   for (CertifiedFile& f : loaded_now(c.target.word, targets, c.files)) c.files.push_back(std::move(f));
+}
+
+std::string imports_of(const std::vector<Target>& targets) {
   const std::string binary = targets.empty() ? "" : targets.front().binary;
-  if (binary.empty()) return;
+  if (binary.empty()) return {};
   std::string names;
   for (const std::string& name : isolation::unusual_imports(binary))
     names += (names.empty() ? "" : ", ") + name;
-  c.environment.push_back(
-      {"imports", names.empty() ? "none that a launcher of a softmax has no need of" : names});
+  return names.empty() ? "none that a launcher of a softmax has no need of" : names;
 }
 
 std::string changed_loaded(const Certificate& c) {

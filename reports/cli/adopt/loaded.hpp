@@ -10,9 +10,11 @@
 
 namespace assay {
 
-/// Adds to the certificate the libraries, modules and data files that the workers have loaded, and the fact
-/// "imports".
-void certify_loaded(Certificate& c, const std::vector<Target>& targets);
+/// Adds to the files the libraries, modules and data files that the workers have loaded.
+void certify_loaded(AdoptionCall& c, const std::vector<Target>& targets);
+
+/// The unusual functions that the binary imports, as the fact "imports" says them; empty if there is none.
+std::string imports_of(const std::vector<Target>& targets);
 
 /// Empty, or the first library, module or data file of the certificate that is of other contents now. Loads
 /// nothing.

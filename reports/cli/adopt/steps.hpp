@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "accuracy/record.hpp"
-#include "reports/adopt/certificate.hpp"
+#include "reports/adopt/certificate_of.hpp"
 #include "reports/out/journal.hpp"
 #include "reports/out/out_folder.hpp"
 #include "reports/targets/check_targets.hpp"
@@ -25,21 +24,19 @@ struct StepOptions {
   bool host_speed = false;                     // for tests: times host keys too
 };
 
-/// Each adds its step to the certificate. What a step could not show of one of several kernels goes to what
-/// was not proved.
+/// Each writes what it found into its folder of `out`, and what no file there says into the facts.
 
-/// Searches each kernel for an input that breaks it. Writes into out/fuzz.
+/// Searches each kernel for an input that breaks it.
 void fuzz_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
-               Journal& journal, Certificate& c);
-/// Tests the functions that the kernels claim to use, or that their source files name. Writes into
-/// out/functions. Of a kernel whose functions nobody knows, it says what the check measured.
-void functions_step(const std::vector<Target>& targets, const std::vector<Record>& checked,
-                    const StepOptions& o, const OutFolder& out, Certificate& c);
+               Journal& journal, AdoptionFacts& facts);
+/// Tests the functions that the kernels claim to use, or that their source files name.
+void functions_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
+                    AdoptionFacts& facts);
 /// At the beginning of a run that resumes none: the times that lie in out/sweep may be of another kernel of
 /// the same key, or of another machine. They are kept as sweep.old.jsonl.
 void set_sweep_aside(const OutFolder& out);
-/// Times the kernels, where there is a GPU. Writes into out/sweep.
+/// Times the kernels, where there is a GPU.
 void sweep_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
-                Certificate& c);
+                AdoptionFacts& facts);
 
 }  // namespace assay

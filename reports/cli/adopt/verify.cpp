@@ -8,16 +8,18 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 
 #include "kernels/candidate.hpp"
-#include "kernels/isolation/process/description.hpp"
 #include "reference/error.hpp"
 #include "reference/hash/sha256.hpp"
 #include "reports/adopt/certificate.hpp"
-#include "reports/adopt/consistent.hpp"
-#include "reports/adopt/follows.hpp"
+#include "reports/adopt/certificate_fields.hpp"
+#include "reports/adopt/compare_data.hpp"
+#include "reports/adopt/conclude.hpp"
 #include "reports/adopt/replay.hpp"
+#include "reports/adopt/signature.hpp"
 #include "reports/cli/adopt/certified_words.hpp"
 #include "reports/cli/adopt/judged_files.hpp"
 #include "reports/cli/adopt/loaded.hpp"
@@ -43,7 +45,7 @@ namespace assay {
 namespace {
 
 struct VerifyArguments {
-  std::string certificate, out = "out/verify";
+  std::string certificate, out = "out/verify", signers, signer;
   TypedWords typed;
   ReplayOptions replay;
   RunSeed seed;
@@ -69,19 +71,6 @@ bool same_cpu(const Certificate& c) {
 bool same_binary(const std::vector<CertifiedFile>& then, const std::vector<CertifiedFile>& now) {
   return std::any_of(then.begin(), then.end(), [](const CertifiedFile& f) { return f.role == "binary"; }) &&
          differing_file(then, now, false).empty();
-}
-
-/// What a certificate says twice must agree, whoever wrote it; and what it says and what its steps wrote.
-void check_itself(const Certificate& c, const std::string& text, const std::filesystem::path& file,
-                  VerifyResult& v) {
-  if (std::string changed = changed_since(text); !changed.empty())
-    v.differences.push_back(std::move(changed));
-  for (std::string& one : contradictions(c)) v.differences.push_back(std::move(one));
-  for (const std::vector<std::string>& open : {not_hashed(c.target.word), left_out_of_source(c.target)})
-    for (std::string& one : left_out_of_not_proved(c, open)) v.differences.push_back(std::move(one));
-  ComparedData data = compare_data(c, file.parent_path());
-  for (std::string& one : data.differences) v.differences.push_back(std::move(one));
-  v.not_compared = std::move(data.not_compared);
 }
 
 std::size_t agreed(const VerifyResult& v) {
@@ -167,26 +156,21 @@ std::string changed_file(std::string differs, const Certificate& c) {
   return differs.empty() ? differs : differs + "; adopt it again: " + c.command;
 }
 
-/// What a certificate says of its kernels, and what they are.
+/// What a certificate says of its kernels, and what they are. Their words about themselves are not compared.
 void compare_with_targets(const Certificate& c, const std::vector<Target>& targets, VerifyResult& v) {
   for (const Target& t : targets) {
     const std::string key = t.variant.key();
-    const auto k = std::find_if(c.kernels.begin(), c.kernels.end(),
-                                [&](const CertifiedKernel& one) { return one.key == key; });
+    const auto k = std::ranges::find(c.kernels, key, &CertifiedKernel::key);
     if (k == c.kernels.end()) {
       v.differences.push_back("the certificate leaves out the kernel " + key);
       continue;
     }
-    if (k->op != name(t.variant.op))
-      v.differences.push_back(
-          fmt::format("{}: its op is {}, and in the certificate {}", key, name(t.variant.op), k->op));
-    if (!t.died && k->on_host == on_device(t.variant))
-      v.differences.push_back(fmt::format("{}: its on_host is {}, and in the certificate {}", key,
-                                          !on_device(t.variant), k->on_host));
-    // What the file says of its kernels is read again.
-    const auto* const told = dynamic_cast<const isolation::DescribedLauncher*>(t.variant.launcher.get());
-    if (told && told->description_sha256() != k->description_sha256)
-      v.differences.push_back(key + ": the file says something else of its kernels than was certified");
+    AdoptedKernel now = described(t.variant);
+    now.claim = k->claim, now.made_by = k->made_by;
+    if (t.died) now.on_host = k->on_host, now.description_sha256 = k->description_sha256;
+    for (const std::string& one : differing_members(fields_to_json(static_cast<const AdoptedKernel&>(*k)),
+                                                    fields_to_json(now), "the kernel says"))
+      v.differences.push_back(key + ": " + one);
   }
 }
 
@@ -248,7 +232,15 @@ int run_verify_command(VerifyArguments& o) {
   const OutFolder out(o.out);
   settle(o.seed, out.path(), false);
   VerifyResult v;
-  check_itself(c, text, file, v);
+  const Signature signature = signature_of(file, o.signers, o.signer, out.path());
+  (o.signers.empty() || signature.good ? v.notes : v.differences).push_back(signature.words);
+  if (std::string changed = changed_since(text); !changed.empty())
+    v.differences.push_back(file.string() + ": " + changed);
+  ComparedData data = compare_data(c, file.has_parent_path() ? file.parent_path() : ".");
+  std::ranges::move(data.differences, std::back_inserter(v.differences));
+  v.not_compared = std::move(data.not_compared);
+  if (!data.made_again)
+    v.notes.emplace_back("the facts that it is made of do not lie beside it: it was only hashed");
   // What contradicts itself is of nobody knows what: nothing of it is compiled, loaded or run.
   if (v.differences.empty()) {
     TypedWords typed = o.typed;
@@ -282,6 +274,11 @@ void add_verify_command(CLI::App& app, int& status) {
   add_whole(*c, "--cases", o->replay.cases, "how many cases to replay (20); the worst ones always are",
             {.least = 1});
   add_run_seed(*c, o->seed, "seed of the new cases, and of which others are replayed");
+  c->add_option(
+      "--signers", o->signers,
+      "the allowed signers, a file as ssh-keygen reads it: certificate.json.sig must be of one of them");
+  c->add_option("--signer", o->signer, "of these signers the one whose signature it must be")
+      ->needs("--signers");
   c->add_flag("--rebuilt", o->rebuilt,
               "the binary may be another build of the same source: verdicts must agree, figures need not");
   add_out(*c, o->out, "folder for records.jsonl of the cases that were replayed")->capture_default_str();
