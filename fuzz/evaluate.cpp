@@ -12,9 +12,9 @@ namespace assay::fuzz {
 namespace {
 
 /// Checks that every row has a finite logit and none has NaN or +inf. `widest`: the largest distance between
-/// the largest and the smallest finite logit of a row.
-bool ordinary(const Tensor& t, double& widest) {
-  widest = 0;
+/// the largest and the smallest finite logit of a row. `lowest`: the smallest, or 0.
+bool ordinary(const Tensor& t, double& widest, double& lowest) {
+  widest = 0, lowest = 0;
   for (std::int64_t r = 0; r < t.rows; ++r) {
     double lo = INFINITY, hi = -INFINITY;
     for (std::int64_t j = 0; j < t.V; ++j) {
@@ -25,6 +25,7 @@ bool ordinary(const Tensor& t, double& widest) {
     }
     if (hi == -INFINITY) return false;
     widest = std::max(widest, hi - lo);
+    lowest = std::min(lowest, lo);
   }
   return true;
 }
@@ -89,9 +90,11 @@ Evaluation GenomeEvaluator::operator()(const Genome& g, bool full, double wanted
   Evaluation e;
   e.share.fill(-1);
   const Trial trial = trial_of(g, variant_, op_);
-  double widest = 0;
-  const bool plain = trial.logits.V > 0 && ordinary(trial.logits, widest);
-  e.far = widest > nearest_far(variant_.out());
+  double widest = 0, lowest = 0;
+  const bool plain = trial.logits.V > 0 && ordinary(trial.logits, widest, lowest);
+  // A kernel that subtracts no maximum computes exp of the logits themselves.
+  const bool shifted = variant_.claim.shift != Shift::none;
+  e.far = widest > nearest_far(variant_.out()) || (!shifted && -lowest > nearest_far(Dtype::f32));
   const bool passed = fast_ && plain && trial.logits.V > 1 && look(trial, e);
   if (passed && !full && !(e.share[static_cast<std::size_t>(Check::element)] > wanted)) return e;
   Launcher* const launcher = variant_.launcher.get();

@@ -144,6 +144,7 @@ Genome held(Genome g, const Domain& domain) {
                      std::max<std::int64_t>(1, domain.elements / std::max<std::int64_t>(1, g.V))});
   g.rows = std::max(g.rows, domain.fewest_rows);
   if (domain.dense) g.pitch_gap = g.first = 0;
+  if (domain.usual_launch) g.max_blocks = 0, g.schedule = 0;
   if (domain.finite)
     for (Stretch& t : g.stretch)
       if (t.put == Put::neg_inf || t.put == Put::pos_inf || t.put == Put::nan) t.put = Put::above;

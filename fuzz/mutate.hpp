@@ -38,6 +38,7 @@ struct Domain {
   std::int64_t V_multiple = 1;  // V is a multiple of this: the kernel's declared domain
   std::int64_t shortest = 0, fewest_rows = 1;
   bool dense = false;             // rows have no gap, and the first is aligned
+  bool usual_launch = false;      // the backend's own grid and schedule
   bool finite = false;            // no infinity and no NaN
   bool k_up_to_V = false;         // k is at most V, so no slot of a top-k is empty
   int max_k = 0;                  // largest k of a top-k; 0: k is not changed

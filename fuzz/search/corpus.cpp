@@ -29,8 +29,8 @@ bool better(const Entry& a, const Entry& b) {
 
 }  // namespace
 
-std::string element_feature(const Genome& g, bool far) {
-  return fmt::format("{}{}/{}", name(Check::element), far ? "_far" : "", band(g.V));
+std::string share_feature(Check check, bool far, std::int64_t V) {
+  return fmt::format("{}{}/{}", name(check), far ? "_far" : "", band(V));
 }
 
 std::vector<std::pair<std::string, double>> features(const Genome& g, const Evaluation& e) {
@@ -41,11 +41,7 @@ std::vector<std::pair<std::string, double>> features(const Genome& g, const Eval
   }
   for (int c = 0; c < kChecks; ++c)
     if (const double share = e.share[static_cast<std::size_t>(c)]; share >= 0 && std::isfinite(share))
-      f.emplace_back(
-          static_cast<Check>(c) == Check::element
-              ? element_feature(g, e.far)
-              : fmt::format("{}{}/{}", name(static_cast<Check>(c)), e.far ? "_far" : "", band(g.V)),
-          share);
+      f.emplace_back(share_feature(static_cast<Check>(c), e.far, g.V), share);
   if (e.dispatch != 0)
     f.emplace_back(fmt::format("dispatch/{:016x}", e.dispatch), 0);
   else

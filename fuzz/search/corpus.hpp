@@ -37,8 +37,8 @@ class Corpus {
 
 /// What a genome showed, and how well: "element/10" for V from 512 to 1023, "dispatch/...", "fail/...".
 std::vector<std::pair<std::string, double>> features(const Genome& g, const Evaluation& e);
-/// The feature of the element check.
-std::string element_feature(const Genome& g, bool far);
+/// The feature of a check's share. `far`: some output is subnormal or 0.
+std::string share_feature(Check check, bool far, std::int64_t V);
 
 /// Throws InputError with the file and line that cannot be read.
 Corpus corpus_from_text(const std::string& text, const std::string& file);

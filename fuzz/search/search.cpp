@@ -32,6 +32,7 @@ struct Generation {
 };
 
 Genome child(const std::vector<const Entry*>& parents, std::int64_t number, const SearchOptions& o) {
+  if (number < std::ssize(o.first)) return o.first[static_cast<std::size_t>(number)];
   MutationRandom random(mixed(o.seed) ^ mixed(static_cast<std::uint64_t>(number) + 0x5eed));
   const auto any = [&]() -> const Genome& {
     return parents[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(parents.size())))]->genome;
@@ -52,17 +53,18 @@ Genome child(const std::vector<const Entry*>& parents, std::int64_t number, cons
 double wanted_of(const Genome& g, const Corpus& corpus) {
   double least = INFINITY;
   for (const bool far : {false, true}) {
-    const auto at = corpus.entries.find(element_feature(g, far));
+    const auto at = corpus.entries.find(share_feature(Check::element, far, g.V));
     least = std::min(least, at == corpus.entries.end() ? 0 : at->second.score);
   }
   return least;
 }
 
-void try_all(Generation& g, const std::vector<std::unique_ptr<GenomeEvaluator>>& workers) {
+void try_all(Generation& g, const std::vector<std::unique_ptr<GenomeEvaluator>>& workers,
+             Objective objective) {
+  const std::int64_t every = objective == Objective::failures ? kEveryFull : 1;
   parallel_for_workers(g.genomes.size(), static_cast<int>(workers.size()), [&](std::size_t i, int worker) {
     const GenomeEvaluator& evaluate = *workers[static_cast<std::size_t>(worker)];
-    g.results[i] =
-        evaluate(g.genomes[i], (g.from + static_cast<std::int64_t>(i)) % kEveryFull == 0, g.wanted[i]);
+    g.results[i] = evaluate(g.genomes[i], (g.from + static_cast<std::int64_t>(i)) % every == 0, g.wanted[i]);
   });
 }
 
@@ -99,9 +101,11 @@ void note(SearchResult& r, const Genome& g, const Evaluation& e, std::int64_t nu
 }
 
 using Parents = std::vector<const Entry*>;
-Parents parents_of(const Corpus& corpus) {
+Parents parents_of(const Corpus& corpus, Objective objective) {
   Parents parents;
-  for (const auto& [feature, entry] : corpus.entries) parents.push_back(&entry);
+  for (const auto& [feature, entry] : corpus.entries)
+    if (objective == Objective::failures || (entry.score > 0 && feature.find("_far/") == feature.npos))
+      parents.push_back(&entry);
   return parents;
 }
 
@@ -109,7 +113,7 @@ Parents parents_of(const Corpus& corpus) {
 Generation drawn(const SearchOptions& o, std::int64_t most, Corpus& corpus) {
   Generation g;
   g.from = corpus.evaluations;
-  const Parents parents = parents_of(corpus);
+  const Parents parents = parents_of(corpus, o.objective);
   for (std::int64_t i = 0; i < std::min(most, kGeneration - g.from % kGeneration); ++i) {
     g.genomes.push_back(child(parents, g.from + i, o));
     g.wanted.push_back(wanted_of(g.genomes.back(), corpus));
@@ -136,7 +140,7 @@ void device_batch(SearchResult& r, DeviceBatch& batch, const GenomeEvaluator& ev
   const std::int64_t V = std::clamp<std::int64_t>(fresh(random, o.domain).V, 1, o.batch_elements);
   const std::int64_t rows = std::min(kMostBatchRows, o.batch_elements / V);
   const std::int64_t rows_each = std::min(kBatchRows, rows);
-  const Parents parents = parents_of(corpus);
+  const Parents parents = parents_of(corpus, o.objective);
   Generation g;
   for (std::int64_t i = 0; i < std::min(most, rows / rows_each); ++i) {
     Genome one = child(parents, from + i, plain);
@@ -227,8 +231,8 @@ SearchResult search(const std::function<Variant()>& candidate, Op op, const Sear
   while (goes_on() && !lost) {
     const bool clean = r.failures.empty();
     Generation g = drawn(o, enough - r.evaluations, corpus);
-    std::future<void> tried =
-        std::async(batch ? std::launch::async : std::launch::deferred, [&] { try_all(g, workers); });
+    std::future<void> tried = std::async(batch ? std::launch::async : std::launch::deferred,
+                                         [&] { try_all(g, workers, o.objective); });
     // Device batches run while the workers try this generation. It is learned from when the workers are done.
     try {
       for (int n = 0; batch && n < kBatches && goes_on(); ++n) {

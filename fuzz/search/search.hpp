@@ -16,9 +16,15 @@ namespace assay::fuzz {
 
 inline constexpr std::int64_t kGeneration = 32;
 
+/// What a search looks for: an input that fails; or those that use the largest share of each bound, of which
+/// every trial is judged in full, and rows with subnormal outputs, which use any bound, have no children.
+enum class Objective { failures, largest_shares };
+
 struct SearchOptions {
-  std::int64_t evaluations = 0;  // genomes to try; 0: as many as time allows
-  double seconds = 0;            // time limit; 0: none, until the evaluations are made
+  Objective objective = Objective::failures;
+  std::vector<Genome> first = {};  // tried before any is drawn
+  std::int64_t evaluations = 0;    // genomes to try; 0: as many as time allows
+  double seconds = 0;              // time limit; 0: none, until the evaluations are made
   std::uint64_t seed = 1;
   int workers = 1;
   int most_failures = 10;  // stop after this many distinct failures

@@ -56,7 +56,7 @@ int run_adapter_command(const AdapterArguments& o) {
 
 }  // namespace
 
-void add_adapter_command(CLI::App& app, int& status) {
+static void add_adapter_command(CLI::App& app, int& status) {
   auto o = std::make_shared<AdapterArguments>();
   CLI::App* c = app.add_subcommand(
       "adapter", "make the shared object of one source file, or write its adapter's source");
@@ -75,5 +75,11 @@ void add_adapter_command(CLI::App& app, int& status) {
                 "race");
   c->callback([o, &status] { status = run_adapter_command(*o); });
 }
+
+const Command adapter_command = {"adapter",
+                                 add_adapter_command,
+                                 {"0  written", kBadCallText, "3  no compiler, or the file does not compile"},
+                                 {"assay adapter my.cu --entry softmax --source adapter.cu",
+                                  "assay adapter my.cu --entry softmax --out libmy.so"}};
 
 }  // namespace assay

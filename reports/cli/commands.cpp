@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <new>
+#include <sstream>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -24,9 +25,42 @@
 #include "reports/data/say.hpp"
 #include "reports/out/command_line.hpp"
 #include "reports/out/journal.hpp"
-#include "reports/terminal/usage.hpp"
 
 namespace assay {
+
+namespace {
+
+const Command kAssay = {
+    "",
+    nullptr,
+    {"0  passed", "1  a verdict failed, or could not be decided", kBadCallText,
+     "3  the machine lacks what was asked for, or no output was judged",
+     "4  of check, adopt, verify, merge: right within limits that nobody declared, or judged only in part"},
+    {"assay list", "assay check safe_block/f32@host --quick"}};
+
+/// Puts statuses and examples in front of what the command's help ends with.
+void add_usage(CLI::App& app, const Command& c) {
+  std::string text = "\nExit status:\n";
+  for (const char* line : c.statuses) text += std::string("  ") + line + "\n";
+  text += "\nExamples:";
+  for (const char* line : c.examples) text += std::string("\n  ") + line;
+  const std::string more = app.get_footer();
+  app.footer(text + (more.empty() ? "" : "\n\n" + more));
+}
+
+}  // namespace
+
+std::vector<const Command*> all_commands() {
+#define ASSAY_COMMAND_ADDRESS(name) &name##_command,
+  return {&kAssay, ASSAY_COMMANDS(ASSAY_COMMAND_ADDRESS)};
+#undef ASSAY_COMMAND_ADDRESS
+}
+
+const Command* command_of(const std::string& path) {
+  for (const Command* c : all_commands())
+    if (path == c->path) return c;
+  return nullptr;
+}
 
 void add_commands(CLI::App& app, int& status) {
   app.name("assay");
@@ -35,26 +69,15 @@ void add_commands(CLI::App& app, int& status) {
   app.set_version_flag("--version",
                        std::string("assay ") + build_info::version + " (" + build_info::commit + ")");
   app.require_subcommand(1);
-  add_list_command(app, status);
-  add_report_command(app, status);
-  add_check_command(app, status);
-  add_adopt_command(app, status);
-  add_verify_command(app, status);
-  add_inputs_command(app, status);
-  add_grade_command(app, status);
-  add_sweep_command(app, status);
-  add_functions_command(app, status);
-  add_utilisation_command(app, status);
-  add_selftest_command(app, status);
-  add_fuzz_command(app, status);
-  add_replay_command(app, status);
-  add_page_command(app, status);
-  add_history_command(app, status);
-  add_merge_command(app, status);
-  add_adapter_command(app, status);
-  add_schema_command(app, status);
-  add_completion_command(app, status);
-  add_usage(app);
+  for (const Command* c : all_commands()) {
+    CLI::App* at = &app;
+    std::istringstream words(c->path);
+    for (std::string word; words >> word;) {
+      if (c->path == (at == &app ? word : at->get_name() + " " + word)) c->add(*at, status);
+      at = at->get_subcommand(word);
+    }
+    add_usage(*at, *c);
+  }
 }
 
 namespace {

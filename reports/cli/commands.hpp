@@ -5,6 +5,9 @@
 // nobody declared.
 #pragma once
 
+#include <string>
+#include <vector>
+
 namespace CLI {
 class App;
 }
@@ -23,30 +26,57 @@ int run_assay(int argc, const char* const* argv);
 /// are made from them.
 void add_commands(CLI::App& app, int& status);
 
-void add_list_command(CLI::App& app, int& status);
-void add_report_command(CLI::App& app, int& status);
-void add_check_command(CLI::App& app, int& status);
-void add_adopt_command(CLI::App& app, int& status);
-void add_verify_command(CLI::App& app, int& status);
-void add_inputs_command(CLI::App& app, int& status);
-void add_grade_command(CLI::App& app, int& status);
-void add_sweep_command(CLI::App& app, int& status);
-// The subcommands of assay sweep.
-void add_sweep_oracle(CLI::App& sweep, int& status);
-void add_sweep_launch(CLI::App& sweep, int& status);
-void add_sweep_accesses(CLI::App& sweep, int& status);
-void add_sweep_rules(CLI::App& sweep, int& status);
-void add_sweep_split(CLI::App& sweep, int& status);
-void add_functions_command(CLI::App& app, int& status);
-void add_utilisation_command(CLI::App& app, int& status);
-void add_selftest_command(CLI::App& app, int& status);
-void add_fuzz_command(CLI::App& app, int& status);
-void add_replay_command(CLI::App& app, int& status);
-void add_page_command(CLI::App& app, int& status);
-void add_history_command(CLI::App& app, int& status);
-void add_merge_command(CLI::App& app, int& status);
-void add_adapter_command(CLI::App& app, int& status);
-void add_schema_command(CLI::App& app, int& status);
-void add_completion_command(CLI::App& app, int& status);
+/// A command. Its file defines one, with a line in ASSAY_COMMANDS; help, completion, the manual page and the
+/// tests of the documents take it from there.
+struct Command {
+  const char* path;  // "sweep page"; empty for assay itself
+  /// Adds it with its options to the command that it is below.
+  void (*add)(CLI::App& above, int& status);
+  std::vector<const char*> statuses;
+  /// Whole command lines, at least two. reports/cli/help/usage_test.cpp runs the cheap ones and parses all.
+  std::vector<const char*> examples;
+};
+
+inline constexpr const char* kBadCallText = "2  the call or a file is wrong: one line says what";
+inline constexpr const char* kNoGpuText = "3  the machine lacks what was asked for: no GPU, no memory";
+
+// Every command, in the order of the help. One that has others below it comes before them.
+// clang-format off
+#define ASSAY_COMMANDS(COMMAND) \
+  COMMAND(list) \
+  COMMAND(report) \
+  COMMAND(check) \
+  COMMAND(adopt) \
+  COMMAND(verify) \
+  COMMAND(inputs) \
+  COMMAND(grade) \
+  COMMAND(sweep) \
+  COMMAND(sweep_page) \
+  COMMAND(sweep_oracle) \
+  COMMAND(sweep_launch) \
+  COMMAND(sweep_accesses) \
+  COMMAND(sweep_rules) \
+  COMMAND(sweep_split) \
+  COMMAND(functions) \
+  COMMAND(utilisation) \
+  COMMAND(selftest) \
+  COMMAND(fuzz) \
+  COMMAND(replay) \
+  COMMAND(page) \
+  COMMAND(history) \
+  COMMAND(merge) \
+  COMMAND(adapter) \
+  COMMAND(schema) \
+  COMMAND(completion)
+// clang-format on
+
+#define ASSAY_DECLARE_COMMAND(name) extern const Command name##_command;
+ASSAY_COMMANDS(ASSAY_DECLARE_COMMAND)
+#undef ASSAY_DECLARE_COMMAND
+
+/// assay itself, then all commands in the order above.
+std::vector<const Command*> all_commands();
+/// The one of this path; null if there is none.
+const Command* command_of(const std::string& path);
 
 }  // namespace assay

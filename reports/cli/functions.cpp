@@ -5,10 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
-#include <functional>
-#include <nlohmann/json.hpp>
-#include <optional>
 
 #include "accuracy/functions/result_fields.hpp"
 #include "accuracy/reproduce.hpp"
@@ -16,24 +12,21 @@
 #include "reference/nearest_word.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/run_frame.hpp"
 #include "reports/data/environment.hpp"
-#include "reports/data/files.hpp"
 #include "reports/data/functions_report.hpp"
 #include "reports/data/say.hpp"
-#include "reports/out/journal.hpp"
-#include "reports/out/out_folder.hpp"
-#include "reports/terminal/answer.hpp"
 
 namespace assay {
 namespace {
 
 struct FunctionsArguments {
+  FrameOptions run{.out = "out/functions"};
   std::vector<std::string> names;
-  std::string backend, require, out = "out/functions";
+  std::string backend, require;
   std::int64_t stride = 1;
   int threads = 0, device = 0;
-  bool pairs = false, quotients = false, resume = false;
-  AnswerOptions answer;
+  bool pairs = false, quotients = false;
 };
 
 std::vector<const functions::Function*> select(const FunctionsArguments& o) {
@@ -56,15 +49,6 @@ std::vector<const functions::Function*> select(const FunctionsArguments& o) {
     }
   if (out.empty()) throw InputError("--backend " + o.backend + ": none of these functions runs there");
   return out;
-}
-
-/// A part that an earlier run finished, or else a new one, which is kept.
-template <class Result>
-Result finished_or(Journal& journal, const std::string& name, const std::function<Result()>& make) {
-  if (const std::optional<nlohmann::json> j = journal.take(name)) return fields_from_json<Result>(*j);
-  const Result made = make();
-  journal.add(name, fields_to_json(made));
-  return made;
 }
 
 CaseOutcome outcome_of(const std::string& status) {
@@ -115,7 +99,7 @@ VerdictDocument document_of(const FunctionsReport& r, int status) {
 }
 
 int run_functions_command(const FunctionsArguments& o) {
-  VerdictOutput answer(o.answer);
+  RunFrame run(o.run);
   if (!o.backend.empty() && o.backend != "cuda" && o.backend != "host")
     throw InputError("--backend " + o.backend + ": must be cuda or host");
   choose_machine(o.require, o.device);
@@ -123,15 +107,13 @@ int run_functions_command(const FunctionsArguments& o) {
     throw InputError(fmt::format("--stride {}: must be 1 to 16777216", o.stride));
 
   const auto selected = select(o);
-  const OutFolder out(o.out);
-  Journal journal(out, o.resume);
-  const InterruptNote note(journal.path(), journal.finished());
-  const auto start = std::chrono::steady_clock::now();
+  run.open_folder();
+  run.open_journal();
   FunctionsReport r;
   r.environment = environment();
   for (const functions::Function* f : selected) {
     say("{} of {}: {}\n", r.functions.size() + 1, selected.size(), f->id());
-    r.functions.push_back(finished_or<FunctionResult>(journal, f->id(), [&] {
+    r.functions.push_back(run.finished_or<FunctionResult>(f->id(), [&] {
       return measure(*f, {o.stride, o.threads});
     }));
   }
@@ -142,29 +124,25 @@ int run_functions_command(const FunctionsArguments& o) {
       const std::int64_t stride = on_host(backend) ? std::max(o.stride, kHostPairStride) : o.stride;
       for (const Variant* v : pair_variants(backend)) {
         say("every pair: {}\n", v->key());
-        r.pairs.push_back(finished_or<PairResult>(journal, "pairs " + v->key(),
-                                                  [&] { return measure_pairs(*v, stride, o.threads); }));
+        r.pairs.push_back(run.finished_or<PairResult>("pairs " + v->key(),
+                                                      [&] { return measure_pairs(*v, stride, o.threads); }));
       }
     }
   if (o.quotients) {
     say("every quotient\n");
-    r.quotients = finished_or<QuotientSweep>(journal, "quotients", [&] { return sweep_quotients(o.stride); });
+    r.quotients = run.finished_or<QuotientSweep>("quotients", [&] { return sweep_quotients(o.stride); });
   }
-  r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-
-  write_files({{out / "functions.json", render_functions_json(r)},
-               {out / "functions.html", render_functions_page(r)}});
-  journal.finish();
-  tell("{}", render_functions_terminal(r, std::filesystem::absolute(out / "functions.html").string()));
-  return answer.give(document_of(r, functions_passed(r) ? kPassed
-                                    : functions_ran(r)  ? kFailed
-                                                        : kEnvironment),
-                     out.path(), {"functions.json", "functions.html"});
+  r.seconds = run.seconds();
+  const int status = functions_passed(r) ? kPassed : functions_ran(r) ? kFailed : kEnvironment;
+  run.finish({{"functions.json", render_functions_json(r)}, {"functions.html", render_functions_page(r)}},
+             std::ssize(r.functions), status);
+  tell("{}", render_functions_terminal(r, run.shown("functions.html")));
+  return run.give(document_of(r, status));
 }
 
 }  // namespace
 
-void add_functions_command(CLI::App& app, int& status) {
+static void add_functions_command(CLI::App& app, int& status) {
   auto o = std::make_shared<FunctionsArguments>();
   auto list = std::make_shared<bool>(false);
   CLI::App* c =
@@ -178,9 +156,8 @@ void add_functions_command(CLI::App& app, int& status) {
   c->add_flag(
       "--quotients", o->quotients,
       "also every pair of f32 mantissas as a quotient by a row's shared divisor (GPU; 40 s on an H200)");
-  add_answer_options(*c, o->answer);
-  add_resume(*c, o->resume);
-  add_out(*c, o->out, "folder for functions.json and functions.html")->capture_default_str();
+  add_frame_options(*c, o->run);
+  add_out(*c, o->run.out, "folder for functions.json and functions.html")->capture_default_str();
   add_threads(*c, o->threads, "host threads (one per core)");
   add_device(*c, o->device);
   add_require(*c, o->require);
@@ -190,12 +167,18 @@ void add_functions_command(CLI::App& app, int& status) {
       status = run_functions_command(*o);
       return;
     }
-    refuse_answer(o->answer, "--list");
+    refuse_answer(o->run.answer, "--list");
     for (const functions::Function& f : functions::functions())
       tell("{:<28} {:<55} {}\n", f.id(), f.declared().documented,
            f.missing.empty() ? "runs here" : f.missing);
     status = kPassed;
   });
 }
+
+const Command functions_command = {
+    "functions",
+    add_functions_command,
+    {"0  no function is further off than declared", "1  one is", kBadCallText, kNoGpuText},
+    {"assay functions --list", "assay functions --function 'exp*' --backend host --stride 65537"}};
 
 }  // namespace assay

@@ -12,24 +12,20 @@
 #include "reference/files/tensor_file.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/data/files.hpp"
+#include "reports/cli/run_frame.hpp"
 #include "reports/data/say.hpp"
 #include "reports/data/summary.hpp"
-#include "reports/out/out_folder.hpp"
-#include "reports/page/folder/write_report.hpp"
 #include "reports/records/record_lines.hpp"
 #include "reports/runs/manifest.hpp"
-#include "reports/terminal/answer.hpp"
 #include "reports/terminal/colour.hpp"
 
 namespace assay {
 namespace {
 
 struct GradeArguments {
+  FrameOptions run{.out = "out/grade"};
   std::string folder, logits, probs, values, indices, op, dtype;
-  std::string out = "out/grade";
   GradeOptions grade;
-  AnswerOptions answer;
 };
 
 /// "bf16", or "f32:bf16" if the outputs have another type than the logits.
@@ -72,7 +68,7 @@ std::vector<Graded> one_file(GradeArguments& o) {
 }
 
 int run_grade_command(GradeArguments& o) {
-  VerdictOutput answer(o.answer);
+  RunFrame run(o.run);
   if (!o.op.empty()) {
     const auto op = parse_op(o.op);
     if (!op || !from_logits(*op)) throw InputError("--op " + o.op + ": " + names_of_ops_from_logits());
@@ -103,20 +99,20 @@ int run_grade_command(GradeArguments& o) {
     cases = outputs_of(m, o.folder);
   }
   const ReportData data = grade(cases, o.grade);
-  const OutFolder out(o.out);
-  write_report(out.path(), data, {{"records.jsonl", lines_of(data.records, data.environment)}});
-  print_verdict(render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
+  const int status = report_passed(data) ? kPassed : kFailed;
+  run.open_folder();
+  run.finish(data, {{"records.jsonl", lines_of(data.records, data.environment)}}, status);
+  print_verdict(render_summary_terminal(data, run.shown("index.html")));
   std::int64_t missing = 0;
   for (const Record& r : data.records)
     if (r.status == Status::not_run && ++missing <= 3) tell("not graded: {}\n", r.reason);
   if (missing > 3) tell("and {} more\n", missing - 3);
-  return answer.give(verdict_document("grade", data, report_passed(data) ? kPassed : kFailed), out.path(),
-                     {"records.jsonl", "summary.md", "index.html"});
+  return run.give(verdict_document("grade", data, status));
 }
 
 }  // namespace
 
-void add_grade_command(CLI::App& app, int& status) {
+static void add_grade_command(CLI::App& app, int& status) {
   auto o = std::make_shared<GradeArguments>();
   CLI::App* c = app.add_subcommand("grade", "judge outputs that another program made");
   c->add_option("folder", o->folder, "a folder of assay inputs with the outputs beside them");
@@ -134,9 +130,9 @@ void add_grade_command(CLI::App& app, int& status) {
   add_max_ulp(*c, o->grade.max_ulp,
               "the author's own promise: every element is within so many ulp of the exact value");
   c->add_option("--name", o->grade.name, "name of the outputs in records and page")->capture_default_str();
-  add_answer_options(*c, o->answer);
+  add_answer_options(*c, o->run.answer);
   add_threads(*c, o->grade.threads);
-  add_out(*c, o->out, "folder for records.jsonl, summary.md and index.html")->capture_default_str();
+  add_out(*c, o->run.out, "folder for records.jsonl, summary.md and index.html")->capture_default_str();
   c->footer(
       "FILE[:NAME] takes one array of a file. Without a name it is the only array, or the one that is "
       "called\n"
@@ -148,5 +144,12 @@ void add_grade_command(CLI::App& app, int& status) {
       declaration_words());
   c->callback([o, &status] { status = run_grade_command(*o); });
 }
+
+const Command grade_command = {
+    "grade",
+    add_grade_command,
+    {"0  every output passed", "1  an output is wrong, could not be decided, or is missing", kBadCallText,
+     "3  the machine lacks memory"},
+    {"assay grade --logits x.npy --probs y.npy", "assay grade in --out out/mine"}};
 
 }  // namespace assay

@@ -81,7 +81,7 @@ int run_inputs_command(const InputsArguments& o) {
 
 }  // namespace
 
-void add_inputs_command(CLI::App& app, int& status) {
+static void add_inputs_command(CLI::App& app, int& status) {
   auto o = std::make_shared<InputsArguments>();
   CLI::App* c = app.add_subcommand("inputs", "the input families as .npy files, for outputs made elsewhere");
   add_out(*c, o->out, "folder for the files and manifest.json")->required();
@@ -95,5 +95,11 @@ void add_inputs_command(CLI::App& app, int& status) {
   add_seed(*c, o->seed);
   c->callback([o, &status] { status = run_inputs_command(*o); });
 }
+
+const Command inputs_command = {"inputs",
+                                add_inputs_command,
+                                {"0  written", kBadCallText, "3  the machine cannot do it"},
+                                {"assay inputs --out in --family normal_1 --V 33 --rows 4",
+                                 "assay inputs --out in16 --op topk --dtype f16 --family ties --V 1000"}};
 
 }  // namespace assay

@@ -65,7 +65,7 @@ void list_ops() {
 
 }  // namespace
 
-void add_list_command(CLI::App& app, int& status) {
+static void add_list_command(CLI::App& app, int& status) {
   CLI::App* c = app.add_subcommand("list", "every key, its claims, where it can run");
   auto show_families = std::make_shared<bool>(false);
   c->add_flag("--families", *show_families, "list the input families instead");
@@ -81,5 +81,8 @@ void add_list_command(CLI::App& app, int& status) {
     status = kPassed;
   });
 }
+
+const Command list_command = {
+    "list", add_list_command, {"0  listed", kBadCallText}, {"assay list", "assay list --families"}};
 
 }  // namespace assay

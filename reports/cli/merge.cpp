@@ -11,26 +11,24 @@
 
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/run_frame.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/data/summary.hpp"
-#include "reports/out/out_folder.hpp"
 #include "reports/page/folder/links.hpp"
 #include "reports/page/folder/write_report.hpp"
 #include "reports/records/about.hpp"
 #include "reports/runs/folder.hpp"
 #include "reports/runs/selftest.hpp"
 #include "reports/sweep_page/write_page.hpp"
-#include "reports/terminal/answer.hpp"
 
 namespace assay {
 namespace {
 
 struct MergeArguments {
+  FrameOptions run;
   std::vector<std::string> folders;
-  std::string out;
-  AnswerOptions answer;
 };
 
 /// How much an exit status weighs: a part that could not run weighs more than one with limits that nobody
@@ -106,36 +104,36 @@ VerdictDocument document_of(const MissingParts& missing) {
 }
 
 int run_merge_command(const MergeArguments& o) {
-  VerdictOutput answer(o.answer);
-  const OutFolder out(o.out);
+  RunFrame run(o.run);
+  const std::filesystem::path& out = run.open_folder();
   const std::vector<std::filesystem::path> folders(o.folders.begin(), o.folders.end());
   Merged m;
   try {
-    m = merge_parts(folders, out.path());
+    m = merge_parts(folders, out);
   } catch (const MissingParts& missing) {
     say("assay: merge: {} of {} shards are not there; nothing was merged\n{}", missing.missing, missing.count,
         missing.text);
-    return answer.give(document_of(missing), {}, {});
+    return run.give(document_of(missing));
   }
   std::optional<Verdict> verdict;
   std::string why;
   if (std::find(m.files.begin(), m.files.end(), kAboutFile) != m.files.end()) {
-    const RecordedRun run(out.path(), out / "records.jsonl");
-    const Digest& whole = run.digest();
+    const RecordedRun merged(out, out / "records.jsonl");
+    const Digest& whole = merged.digest();
     verdict = verdict_of(whole);
     if (*verdict == Verdict::incomplete || *verdict == Verdict::judged_in_part ||
         *verdict == Verdict::not_covered)
       why = verdict_reason(whole);
-    write_pages(out.path(), whole);
-    tell("page: {}\n", std::filesystem::absolute(out / "index.html").string());
+    write_pages(out, whole);
+    tell("page: {}\n", run.shown("index.html"));
   }
   const int status = merged_status(m, verdict);
   if (m.verb == "selftest") {
     write_files({{out / "selftest.html", render_selftest_page(read_selftest(out / "selftest.jsonl"))}});
-    link_pages(out.path());
-    tell("page: {}\n", std::filesystem::absolute(out / "selftest.html").string());
+    link_pages(out);
+    tell("page: {}\n", run.shown("selftest.html"));
   }
-  if (m.verb == "sweep") tell("page: {}\n", write_sweep_page(out.path()).string());
+  if (m.verb == "sweep") tell("page: {}\n", write_sweep_page(out).string());
   const bool in_part = verdict == Verdict::judged_in_part, unjudged = verdict == Verdict::not_judged;
   VerdictDocument d = document_of(m,
                                   is_right(status) && in_part          ? name(Verdict::judged_in_part)
@@ -155,19 +153,28 @@ int run_merge_command(const MergeArguments& o) {
     if (m.statuses[i] > kFailed && !is_right(m.statuses[i]))
       tell("shard {}/{} ended with status {}\n", i, m.statuses.size(), m.statuses[i]);
   for (const std::string& name : m.files) tell("{}\n", (out / name).string());
-  return answer.give(d, out.path(), m.files);
+  run.wrote(m.files);
+  return run.give(d);
 }
 
 }  // namespace
 
-void add_merge_command(CLI::App& app, int& status) {
+static void add_merge_command(CLI::App& app, int& status) {
   auto o = std::make_shared<MergeArguments>();
   CLI::App* c = app.add_subcommand("merge", "put the parts of a run with --shard into one folder");
   c->add_option("folders", o->folders, "the parts, or the folders that hold them: the --out of the parts")
       ->required();
-  add_answer_options(*c, o->answer);
-  add_out(*c, o->out, "folder for the records of the whole run, and what belongs to them")->required();
+  add_answer_options(*c, o->run.answer);
+  add_out(*c, o->run.out, "folder for the records of the whole run, and what belongs to them")->required();
   c->callback([o, &status] { status = run_merge_command(*o); });
 }
+
+const Command merge_command = {
+    "merge",
+    add_merge_command,
+    {"0  every part is there and passed", "1  a part failed", kBadCallText,
+     "3  a part is missing, or nothing was judged",
+     "4  right within limits that nobody declared: contract.json has them"},
+    {"assay merge out/parts --out out/whole", "assay merge out/a out/b --out out/whole"}};
 
 }  // namespace assay

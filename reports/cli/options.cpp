@@ -69,6 +69,13 @@ CLI::Option* add_seed(CLI::App& command, std::uint64_t& seed, const std::string&
   return add_whole(command, "--seed", seed, what, {.hexadecimal = true})->capture_default_str();
 }
 
+CLI::Option* add_run_seed(CLI::App& command, RunSeed& seed, const std::string& what) {
+  return add_whole(
+      command, "--seed", seed.given,
+      what + "; without it a fresh one is drawn, and printed, so that nobody knows the inputs before",
+      {.hexadecimal = true});
+}
+
 CLI::Option* add_threads(CLI::App& command, int& threads, const std::string& what) {
   return add_whole(command, "--threads", threads, what, {.least = 1, .most = 1024});
 }

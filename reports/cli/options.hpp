@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fuzz/search/shard.hpp"
+#include "reports/out/run_seed.hpp"
 
 namespace assay {
 
@@ -62,6 +63,9 @@ CLI::Option* add_whole(CLI::App& command, const std::string& option, T& into, co
 
 /// --seed; also accepts 0x10.
 CLI::Option* add_seed(CLI::App& command, std::uint64_t& seed, const std::string& what = "seed of the inputs");
+
+/// --seed of a run that draws one where none is given (reports/out/run_seed.hpp).
+CLI::Option* add_run_seed(CLI::App& command, RunSeed& seed, const std::string& what = "seed of the inputs");
 
 /// --threads, 1 to 1024; 0 if not given.
 CLI::Option* add_threads(CLI::App& command, int& threads,

@@ -13,28 +13,24 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/progress.hpp"
+#include "reports/cli/run_frame.hpp"
 #include "reports/data/compare.hpp"
 #include "reports/data/digest.hpp"
-#include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/data/worst_case.hpp"
 #include "reports/out/record_journal.hpp"
-#include "reports/out/shard_folder.hpp"
-#include "reports/page/folder/write_report.hpp"
 #include "reports/records/record_lines.hpp"
 #include "reports/runs/oracle_speed_data.hpp"
 #include "reports/runs/profile.hpp"
-#include "reports/terminal/answer.hpp"
 #include "reports/terminal/colour.hpp"
 
 namespace assay {
 namespace {
 
 struct ReportArguments {
+  FrameOptions run;
   Selection selection;
-  AnswerOptions answer;
-  std::string out;
   std::string require;
   std::string compare;
   std::string oracle = "fast";
@@ -42,8 +38,6 @@ struct ReportArguments {
   std::string functions;
   int threads = 0;
   int device = 0;
-  bool resume = false;
-  std::string shard;
 };
 
 /// Of a report on one variant: the lines for the head of its file.
@@ -78,7 +72,7 @@ int status_of_report(const ReportData& data) {
 }
 
 int run_report_command(ReportArguments& o) {
-  VerdictOutput answer(o.answer);
+  RunFrame run(o.run);
   choose_machine(o.require, o.device);
   if (o.oracle != "fast" && o.oracle != "mpfr")
     throw InputError("--oracle " + o.oracle + ": must be fast or mpfr");
@@ -92,21 +86,15 @@ int run_report_command(ReportArguments& o) {
   const bool narrowed =
       !s.keys.empty() || !s.families.empty() || !s.sizes.empty() || !s.dtypes.empty() || !s.logits.empty();
   // A narrowed run must not overwrite the whole report from which its command was copied.
-  const Shard shard = part_of_run(o.shard);
+  const Shard& part = run.part();
   Plan plan = make_plan(s);
-  if (shard.count > 1) keep_units(plan, dealt_to(shard, weights_of(plan)));
-  const OutFolder out(shard_folder(!o.out.empty() ? o.out
-                                   : narrowed     ? "out/selection"
-                                   : s.quick      ? "out/quick"
-                                                  : "out/report",
-                                   shard));
+  if (part.count > 1) keep_units(plan, dealt_to(part, weights_of(plan)));
+  run.open_folder(narrowed ? "out/selection" : s.quick ? "out/quick" : "out/report");
   tell("plan: {}\n", describe(plan));
   flush_output();
 
-  Journal journal(out, o.resume);
-  const InterruptNote note(journal.path(), journal.finished());
   // The page's profiles are made while their cases are judged, so these cases run in any case.
-  RecordJournal keeper(journal,
+  RecordJournal keeper(run.open_journal(),
                        [](const conformance::ConformanceCase& c) { return profiled(c.family, c.V); });
   Progress progress;
   RunOptions run_options;
@@ -117,31 +105,26 @@ int run_report_command(ReportArguments& o) {
   OracleSpeedData oracle;
   if (!o.oracle_speed.empty())
     oracle = read_oracle_speed(o.oracle_speed);
-  else if (!narrowed && shard.index == 0)
+  else if (!narrowed && part.index == 0)
     oracle = quick_oracle_speed();
-  if (!functions && !narrowed && shard.index == 0) functions = quick_functions();
+  if (!functions && !narrowed && part.index == 0) functions = quick_functions();
   ReportData data = run_report(plan, s, run_options);
   data.oracle = std::move(oracle);
   data.functions = std::move(functions);
-  data.part = shard.words();
+  data.part = part.words();
 
   std::int64_t failed = 0;
   for (const OracleSpeedRow& row : data.oracle.rows) failed += row.failed;
   const bool declared = narrowed || !data.functions || functions_passed(*data.functions);
   const int status = failed == 0 && declared ? status_of_report(data) : kFailed;
 
-  std::vector<std::pair<std::string, FileContent>> more = {
-      {"records.jsonl", lines_of(data.records, data.environment)}};
-  if (shard.count > 1)
-    more.emplace_back(kShardFile, shard_text(shard_end(shard, std::ssize(data.records), status)));
-  write_report(out.path(), data, more);
-  journal.finish();
+  run.finish(data, {{"records.jsonl", lines_of(data.records, data.environment)}}, status);
 
   if (data.records.size() <= 3)
     for (const Record& r : data.records) tell("{}", record_line(r));
   if (!o.compare.empty()) tell("{}", compare_records(old, data.records));
   tell("{}", lines_for_the_head(plan, data.records));
-  print_verdict(render_summary_terminal(data, std::filesystem::absolute(out / "index.html").string()));
+  print_verdict(render_summary_terminal(data, run.shown("index.html")));
   if (s.quick)
     tell(
         "This was a quick report: {} of the {} row lengths, and a third of the families at the longest. "
@@ -157,17 +140,17 @@ int run_report_command(ReportArguments& o) {
     d.reason += failed > 0 ? " A comparison failed while the oracle's speed was measured." : "";
     d.reason += declared ? "" : " A function is further off than declared.";
   }
-  return answer.give(std::move(d), out.path(), {"records.jsonl", "summary.md", "index.html"});
+  return run.give(std::move(d));
 }
 
 }  // namespace
 
-void add_report_command(CLI::App& app, int& status) {
+static void add_report_command(CLI::App& app, int& status) {
   auto o = std::make_shared<ReportArguments>();
   Selection& s = o->selection;
   CLI::App* c = app.add_subcommand(
       "report", "accuracy of every variant on real and adversarial inputs: page, data, summary");
-  add_out(*c, o->out,
+  add_out(*c, o->run.out,
           "folder for records.jsonl, summary.md and index.html (out/report; with --quick out/quick; "
           "out/selection when "
           "narrowed)");
@@ -190,9 +173,8 @@ void add_report_command(CLI::App& app, int& status) {
               "6 row lengths, fewer rows, and fewer families of long rows: less than half of the cases");
   c->add_flag("--full", s.full,
               "more rows, every spike position at every V, every causal square, and the host_fma keys");
-  add_answer_options(*c, o->answer);
-  add_resume(*c, o->resume);
-  add_shard(*c, o->shard);
+  add_frame_options(*c, o->run);
+  add_shard(*c, o->run.shard);
   add_threads(*c, o->threads);
   add_device(*c, o->device);
   add_require(*c, o->require);
@@ -205,5 +187,13 @@ void add_report_command(CLI::App& app, int& status) {
                 "is narrowed)");
   c->callback([o, &status] { status = run_report_command(*o); });
 }
+
+const Command report_command = {
+    "report",
+    add_report_command,
+    {"0  every planned case passed", "1  a case failed, was inconclusive, or did not run", kBadCallText,
+     "3  the machine lacks what was asked for: no GPU, no memory; or no output was judged"},
+    {"assay report --key safe_block/f32@host --family gpt_logits --V 4099",
+     "assay report --key 'online_*/f16@host' --out out/online"}};
 
 }  // namespace assay

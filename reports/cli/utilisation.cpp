@@ -6,33 +6,27 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cmath>
 #include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <tuple>
 
 #include "accuracy/reproduce.hpp"
-#include "accuracy/search/utilisation_search.hpp"
+#include "fuzz/search/largest_shares.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
-#include "reference/parallel.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/run_frame.hpp"
 #include "reports/data/environment.hpp"
-#include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
-#include "reports/out/journal.hpp"
-#include "reports/out/out_folder.hpp"
 #include "reports/runs/report.hpp"
-#include "reports/terminal/answer.hpp"
 
 namespace assay {
 
-template <IsA<SearchResult> R, class Visit>
+namespace fuzz {
+template <IsA<LargestShare> R, class Visit>
 void each_field(R& r, Visit& visit) {
   visit("check", r.check);
   visit("V", r.V);
@@ -43,66 +37,69 @@ void each_field(R& r, Visit& visit) {
   visit("bits", r.bits);
   visit("violation", r.violation);
 }
+}  // namespace fuzz
 
 namespace {
 
+using fuzz::LargestShare;
 using nlohmann::json;
 
 struct UtilisationArguments {
+  FrameOptions run{.out = "out/utilisation"};
   Selection selection;
-  SearchOptions search;
-  std::string out = "out/utilisation";
+  fuzz::ShareOptions search;
   int threads = 0;
   int device = 0;
-  bool resume = false;
-  AnswerOptions answer;
 };
 
 /// The results of one key, or why there are none.
 struct KeyResults {
   const Variant* variant = nullptr;
   std::string skipped;
-  std::vector<SearchResult> results;
+  std::vector<LargestShare> results;
 };
 
-/// The results of one key as an earlier run finished them, or new ones, which are kept.
-std::vector<SearchResult> finished_or_searched(Journal& journal, const Variant& v, const SearchOptions& o) {
-  if (const std::optional<json> earlier = journal.take(v.key())) {
-    std::vector<SearchResult> results;
-    for (const json& j : *earlier) results.push_back(fields_from_json<SearchResult>(j));
-    return results;
-  }
-  const std::vector<SearchResult> results = search_utilisation(v, o);
-  json kept = json::array();
-  for (const SearchResult& r : results) kept.push_back(fields_to_json(r));
-  journal.add(v.key(), kept);
-  return results;
+/// The results of one key, as the journal keeps them.
+struct Found {
+  std::vector<LargestShare> results;
+};
+template <IsA<Found> F, class Visit>
+void each_field(F& f, Visit& visit) {
+  visit("results", f.results);
 }
 
 /// Every key on its own, over all cores; the order of the results is that of the keys.
-std::vector<KeyResults> search_all(const std::vector<const Variant*>& keys, const UtilisationArguments& o,
-                                   Journal& journal) {
-  std::vector<KeyResults> out(keys.size());
-  std::mutex mutex;
-  std::size_t done = 0;
-  parallel_for(keys.size(), o.threads, [&](std::size_t i) {
-    KeyResults& k = out[i];
-    k.variant = keys[i];
-    k.skipped = not_searched(*keys[i]);
-    if (k.skipped.empty()) k.skipped = unavailable_reason(keys[i]->backend);
-    if (k.skipped.empty()) k.results = finished_or_searched(journal, *keys[i], o.search);
-    const std::lock_guard<std::mutex> lock(mutex);
-    say("{} of {} keys: {}{}\n", ++done, keys.size(), keys[i]->key(),
-        k.skipped.empty() ? "" : ": not searched: " + k.skipped);
-  });
-  return out;
+std::vector<KeyResults> search_all(RunFrame& run, const std::vector<const Variant*>& keys,
+                                   const UtilisationArguments& o) {
+  std::vector<KeyResults> all;
+  std::vector<std::size_t> searched;
+  std::vector<std::string> names;
+  std::size_t skipped = 0;
+  for (const Variant* v : keys) {
+    KeyResults& k = all.emplace_back(KeyResults{v, fuzz::not_searched(*v), {}});
+    if (k.skipped.empty()) k.skipped = unavailable_reason(v->backend);
+    if (k.skipped.empty()) {
+      searched.push_back(all.size() - 1);
+      names.push_back(v->key());
+    } else {
+      say("{} of {} keys: {}: not searched: {}\n", ++skipped, keys.size(), v->key(), k.skipped);
+    }
+  }
+  run.units<Found>(
+      names, o.threads,
+      [&](std::size_t i) { return Found{fuzz::largest_shares(*keys[searched[i]], o.search)}; },
+      [&](std::size_t i, Found& f, std::size_t done) {
+        all[searched[i]].results = std::move(f.results);
+        say("{} of {} keys: {}\n", skipped + done, keys.size(), names[i]);
+      });
+  return all;
 }
 
 /// Longer rows are not written but made again, by the command beside them; rows of violations always are.
 constexpr std::int64_t kLongestRow = 1024;
 
 /// The logits as stored, in hexadecimal digits, 4 for a 16-bit type and 8 for f32, with nothing between.
-std::string hex_bits(const SearchResult& r, Dtype dtype) {
+std::string hex_bits(const LargestShare& r, Dtype dtype) {
   std::string s;
   const int digits = format(dtype).bits / 4;
   for (std::uint64_t b : r.bits) s += fmt::format("{:0{}x}", b, digits);
@@ -112,13 +109,13 @@ std::string hex_bits(const SearchResult& r, Dtype dtype) {
 /// The largest share of each class and check, and the row that shows it.
 struct Peak {
   const KeyResults* key = nullptr;
-  const SearchResult* result = nullptr;
+  const LargestShare* result = nullptr;
 };
 using Peaks = std::map<std::tuple<std::string, std::string, std::string>, Peak>;  // backend, class, check
 Peaks peaks_of(const std::vector<KeyResults>& all) {
   Peaks peaks;
   for (const KeyResults& k : all)
-    for (const SearchResult& r : k.results) {
+    for (const LargestShare& r : k.results) {
       Peak& p = peaks[{name(k.variant->backend), class_of(key_info(*k.variant)), r.check}];
       if (!p.result || r.utilisation > p.result->utilisation) p = {&k, &r};
     }
@@ -141,7 +138,7 @@ std::string render_json(const std::vector<KeyResults>& all, const UtilisationArg
       doc["not_searched"][k.variant->key()] = k.skipped;
       continue;
     }
-    for (const SearchResult& r : k.results)
+    for (const LargestShare& r : k.results)
       doc["results"].push_back({{"key", k.variant->key()},
                                 {"check", r.check},
                                 {"V", r.V},
@@ -161,7 +158,7 @@ std::string render_json(const std::vector<KeyResults>& all, const UtilisationArg
   }
   doc["violations"] = json::array();
   for (const KeyResults& k : all)
-    for (const SearchResult& r : k.results)
+    for (const LargestShare& r : k.results)
       if (!r.violation.empty())
         doc["violations"].push_back({{"key", k.variant->key()},
                                      {"check", r.check},
@@ -188,8 +185,8 @@ std::string render_table(const std::vector<KeyResults>& all) {
     if (kind == last) continue;
     last = kind;
     out += "| " + kind;
-    for (const char* c : kSearchedChecks) {
-      const auto p = peaks.find({b, kind, c});
+    for (const Check c : fuzz::kSharedBounds) {
+      const auto p = peaks.find({b, kind, name(c)});
       out += p == peaks.end()
                  ? " | "
                  : fmt::format(" | {:.4f} (V = {})", std::floor(p->second.result->utilisation * 1e4) / 1e4,
@@ -210,7 +207,7 @@ VerdictDocument document_of(const std::vector<KeyResults>& all, const Utilisatio
     VerdictCase c{.suite = k.variant->key(), .name = "largest share of every bound"};
     c.records = std::ssize(k.results);
     if (!k.skipped.empty()) c.outcome = CaseOutcome::skipped, c.message = k.skipped;
-    for (const SearchResult& r : k.results) {
+    for (const LargestShare& r : k.results) {
       if (r.violation.empty()) continue;
       if (c.outcome != CaseOutcome::failed) {
         c.outcome = CaseOutcome::failed;
@@ -233,7 +230,7 @@ VerdictDocument document_of(const std::vector<KeyResults>& all, const Utilisatio
 }
 
 int run_utilisation_command(UtilisationArguments& o) {
-  VerdictOutput answer(o.answer);
+  RunFrame run(o.run);
   choose_device(o.device);
   for (std::int64_t V : o.search.sizes)
     if (V < 1 || V > 1 << 20) throw InputError(fmt::format("--V {}: must be 1 to 1048576", V));
@@ -242,25 +239,23 @@ int run_utilisation_command(UtilisationArguments& o) {
   // The plan knows which keys a selection means; nothing of it runs.
   o.selection.families = {"probe"};
   const Plan plan = make_plan(o.selection);
-  const OutFolder out(o.out);
-  Journal journal(out, o.resume);
-  const InterruptNote note(journal.path(), journal.finished());
-  const auto start = std::chrono::steady_clock::now();
-  const std::vector<KeyResults> all = search_all(plan.keys, o, journal);
+  run.open_folder();
+  run.open_journal();
+  const std::vector<KeyResults> all = search_all(run, plan.keys, o);
   VerdictDocument d = document_of(all, o);
-  d.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  d.seconds = run.seconds();
   const std::string table = render_table(all);
-  write_files({{out / "utilisation.json", render_json(all, o)}, {out / "utilisation.md", table}});
-  journal.finish();
+  run.finish({{"utilisation.json", render_json(all, o)}, {"utilisation.md", table}}, std::ssize(all),
+             d.exit_status);
   tell("{}", table);
-  const std::string file = std::filesystem::absolute(out / "utilisation.json").string();
-  tell("{}: {}{}{}\n", d.verdict, d.reason, d.exit_status == kPassed ? ": " : "; the rows are in ", file);
-  return answer.give(std::move(d), out.path(), {"utilisation.json", "utilisation.md"});
+  tell("{}: {}{}{}\n", d.verdict, d.reason, d.exit_status == kPassed ? ": " : "; the rows are in ",
+       run.shown("utilisation.json"));
+  return run.give(std::move(d));
 }
 
 }  // namespace
 
-void add_utilisation_command(CLI::App& app, int& status) {
+static void add_utilisation_command(CLI::App& app, int& status) {
   auto o = std::make_shared<UtilisationArguments>();
   CLI::App* c = app.add_subcommand(
       "utilisation", "search for the inputs that bring each key nearest to its bounds: how sharp they are");
@@ -273,10 +268,16 @@ void add_utilisation_command(CLI::App& app, int& status) {
   add_seed(*c, o->search.seed, "seed of the search");
   add_threads(*c, o->threads);
   add_device(*c, o->device);
-  add_answer_options(*c, o->answer);
-  add_resume(*c, o->resume);
-  add_out(*c, o->out, "folder for utilisation.json and utilisation.md")->capture_default_str();
+  add_frame_options(*c, o->run);
+  add_out(*c, o->run.out, "folder for utilisation.json and utilisation.md")->capture_default_str();
   c->callback([o, &status] { status = run_utilisation_command(*o); });
 }
+
+const Command utilisation_command = {
+    "utilisation",
+    add_utilisation_command,
+    {"0  searched", "1  an output was wrong, or nothing was judged", kBadCallText},
+    {"assay utilisation --key safe_block/f32@host --V 33 --evaluations 20",
+     "assay utilisation --key 'online_*' --dtype f16"}};
 
 }  // namespace assay

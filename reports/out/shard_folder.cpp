@@ -52,10 +52,6 @@ ShardEnd shard_end(const Shard& shard, std::int64_t records, int status) {
 
 std::string shard_text(const ShardEnd& end) { return fields_to_json(end).dump(1) + "\n"; }
 
-void add_shard_file(Files& files, const std::filesystem::path& folder, const ShardEnd& end) {
-  if (end.count > 1) files.emplace_back(folder / kShardFile, shard_text(end));
-}
-
 ShardEnd shard_from_text(const std::string& text, const std::string& file) {
   try {
     const auto e = fields_from_json<ShardEnd>(parse_json(text));

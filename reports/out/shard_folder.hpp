@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "fuzz/search/shard.hpp"
-#include "reports/data/files.hpp"
 
 namespace assay {
 
@@ -44,9 +43,6 @@ ShardEnd shard_end(const Shard& shard, std::int64_t records, int status);
 
 /// The text of kShardFile.
 std::string shard_text(const ShardEnd& end);
-
-/// Adds the file of a finished part to those that a run writes; nothing if there is one part.
-void add_shard_file(Files& files, const std::filesystem::path& folder, const ShardEnd& end);
 
 /// Of what shard_text wrote. Throws InputError that names the file.
 ShardEnd shard_from_text(const std::string& text, const std::string& file);

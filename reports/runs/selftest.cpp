@@ -4,17 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <mutex>
 
 #include "accuracy/conformance/inputs.hpp"
 #include "accuracy/selftest/peer_rules.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "reference/error.hpp"
-#include "reference/fields.hpp"
 #include "reference/nearest_word.hpp"
-#include "reference/parallel.hpp"
-#include "reports/data/environment.hpp"
 
 namespace assay {
 namespace {
@@ -46,68 +41,24 @@ void ask_peers(SelftestEntry& v, std::int64_t rows) {
 
 }  // namespace
 
-template <IsA<SelftestEntry> E, class Visit>
-void each_field(E& e, Visit& visit) {
-  visit("ran", e.ran);
-  visit("refused", e.refused);
-  visit("cases", e.cases);
-  visit("failed", e.failed);
-  visit("detail", e.detail);
-  visit("reproduce", e.reproduce);
-  visit("peers_ran", e.peers_ran);
-  visit("usual", e.usual);
-  visit("killing", e.killing);
-}
-
-nlohmann::json to_json(const SelftestEntry& e) { return fields_to_json(e); }
-
-SelftestEntry selftest_entry_from_json(const nlohmann::json& j, const Mutant& mutant) {
-  auto e = fields_from_json<SelftestEntry>(j);
-  e.mutant = &mutant;
-  return e;
-}
-
-Selftest run_selftest(const SelftestOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
-  Selftest s;
-  s.environment = environment();
-  s.peer_rows = options.quick ? 16 : 128;
-  for (const Mutant& m : mutants())
-    if (options.name.empty() || options.name == m.fault || options.name == m.id ||
-        options.name == m.variant.key()) {
-      s.entries.emplace_back();
-      s.entries.back().mutant = &m;
-    }
-  if (s.entries.empty()) {
-    std::vector<std::string> known;
-    for (const Mutant& m : mutants()) known.insert(known.end(), {m.fault, m.variant.key()});
-    throw InputError("--key " + options.name + ": no such entry; assay selftest --list names them all" +
-                     did_you_mean(options.name, known));
+std::vector<const Mutant*> selftest_entries(const std::string& name) {
+  std::vector<const Mutant*> all;
+  std::vector<std::string> known;
+  for (const Mutant& m : mutants()) {
+    if (name.empty() || name == m.fault || name == m.id || name == m.variant.key()) all.push_back(&m);
+    known.insert(known.end(), {m.fault, m.variant.key()});
   }
-  std::vector<SelftestEntry> mine;
-  for (std::size_t i = 0; i < s.entries.size(); ++i)
-    if (i % static_cast<std::size_t>(options.parts) == static_cast<std::size_t>(options.part))
-      mine.push_back(std::move(s.entries[i]));
-  s.entries = std::move(mine);
+  if (all.empty())
+    throw InputError("--key " + name + ": no such entry; assay selftest --list names them all" +
+                     did_you_mean(name, known));
+  return all;
+}
 
-  MutantInputs inputs(options.quick);
-  std::mutex progress;
-  std::int64_t done = 0;
-  parallel_for(s.entries.size(), options.threads, [&](std::size_t i) {
-    SelftestEntry& v = s.entries[i];
-    if (std::optional<SelftestEntry> had = options.earlier ? options.earlier(*v.mutant) : std::nullopt) {
-      v = std::move(*had);
-    } else {
-      static_cast<MutantVerdict&>(v) = judge_mutant(*v.mutant, inputs);
-      if (v.ran && v.mutant->single_case() && *v.mutant->expect.family) ask_peers(v, s.peer_rows);
-      if (options.keep) options.keep(v);
-    }
-    const std::lock_guard<std::mutex> lock(progress);
-    ++done;
-    if (options.progress) options.progress(done, static_cast<std::int64_t>(s.entries.size()));
-  });
-  s.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return s;
+SelftestEntry judge_entry(const Mutant& mutant, MutantInputs& inputs, std::int64_t peer_rows) {
+  SelftestEntry e;
+  static_cast<MutantVerdict&>(e) = judge_mutant(mutant, inputs);
+  if (e.ran && mutant.single_case() && *mutant.expect.family) ask_peers(e, peer_rows);
+  return e;
 }
 
 SelftestCounts count(const Selftest& s) {

@@ -6,14 +6,12 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
-#include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "accuracy/selftest/mutant_judge.hpp"
+#include "reference/fields.hpp"
 
 namespace assay {
 
@@ -27,25 +25,27 @@ struct SelftestEntry : MutantVerdict {
   std::array<bool, kPeerRules> usual{}, killing{};
 };
 
-nlohmann::json to_json(const SelftestEntry& e);
-/// Throws InputError.
-SelftestEntry selftest_entry_from_json(const nlohmann::json& j, const Mutant& mutant);
+template <IsA<SelftestEntry> E, class Visit>
+void each_field(E& e, Visit& visit) {
+  visit("ran", e.ran);
+  visit("refused", e.refused);
+  visit("cases", e.cases);
+  visit("failed", e.failed);
+  visit("detail", e.detail);
+  visit("reproduce", e.reproduce);
+  visit("peers_ran", e.peers_ran);
+  visit("usual", e.usual);
+  visit("killing", e.killing);
+}
 
-struct SelftestOptions {
-  std::string name;         // only entries with this fault or id; empty: all
-  bool quick = false;       // fewer lengths for right kernels, fewer rows for the peers
-  int threads = 0;          // 0: one per core
-  int part = 0, parts = 1;  // only every `parts`th entry, from `part` on
-  std::function<void(std::int64_t done, std::int64_t planned)> progress;
-  /// What an earlier run found of an entry; and a finished entry, to be kept for a later run. Called from any
-  /// thread; may be empty.
-  std::function<std::optional<SelftestEntry>(const Mutant&)> earlier;
-  std::function<void(const SelftestEntry&)> keep;
-};
+/// The entries with this fault, id or key, or all if it is empty. Throws InputError if there is none.
+std::vector<const Mutant*> selftest_entries(const std::string& name);
+/// Judges one entry, also by the rules of other projects on so many rows.
+SelftestEntry judge_entry(const Mutant& mutant, MutantInputs& inputs, std::int64_t peer_rows);
 
 struct Selftest {
   std::vector<std::pair<std::string, std::string>> environment;
-  std::vector<SelftestEntry> entries;
+  std::vector<SelftestEntry> entries = {};
   std::int64_t peer_rows = 0;
   double seconds = 0;
   std::string part = {};  // "part 0 of 8" if this is one part of a run (--shard)
@@ -60,8 +60,6 @@ struct SelftestCounts {
   std::array<std::int64_t, kPeerRules> pass_usual{}, pass_killing{};
 };
 
-/// Throws InputError if no entry has the name.
-Selftest run_selftest(const SelftestOptions& options);
 SelftestCounts count(const Selftest& s);
 /// True if something ran, and all that ran was as expected. Of one part of a run it is enough that nothing
 /// was not: merge asks whether anything ran.

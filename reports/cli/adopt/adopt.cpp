@@ -22,7 +22,6 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/fuzz/fuzz_target.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/cli/seed_option.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
@@ -202,7 +201,7 @@ int run_adopt_command(AdoptArguments& o) {
 
 }  // namespace
 
-void add_adopt_command(CLI::App& app, int& status) {
+static void add_adopt_command(CLI::App& app, int& status) {
   auto o = std::make_shared<AdoptArguments>();
   CLI::App* c =
       app.add_subcommand("adopt", "check, fuzz, functions and sweep of one kernel, in one certificate");
@@ -240,5 +239,15 @@ void add_adopt_command(CLI::App& app, int& status) {
   add_machine(*c, o->device, o->shared, o->require);
   c->callback([o, &status] { status = run_adopt_command(*o); });
 }
+
+const Command adopt_command = {
+    "adopt",
+    add_adopt_command,
+    {"0  PASS: the check passed, the search found nothing, and every limit is declared",
+     "1  FAIL: a step failed; or INCONCLUSIVE: something could not be decided", kBadCallText,
+     "3  the machine lacks what was asked for: no GPU, no compiler; or no output was judged",
+     "4  right within limits that nobody declared, or judged only in part; --accept-limits makes it 0"},
+    {"assay adopt my.cu --entry softmax --host --time 1m",
+     "assay adopt safe_block/f32@host --quick --evaluations 320 --out out/safe"}};
 
 }  // namespace assay

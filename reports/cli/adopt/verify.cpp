@@ -29,7 +29,6 @@
 #include "reports/cli/check/run_check.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/cli/seed_option.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
@@ -258,7 +257,7 @@ int run_verify_command(VerifyArguments& o) {
 
 }  // namespace
 
-void add_verify_command(CLI::App& app, int& status) {
+static void add_verify_command(CLI::App& app, int& status) {
   auto o = std::make_shared<VerifyArguments>();
   CLI::App* c =
       app.add_subcommand("verify", "is a certificate of assay adopt still true? replays a part of it");
@@ -288,5 +287,14 @@ void add_verify_command(CLI::App& app, int& status) {
   add_sandbox(*c);
   c->callback([o, &status] { status = run_verify_command(*o); });
 }
+
+const Command verify_command = {
+    "verify",
+    add_verify_command,
+    {"0  every replayed case is as certified, and the certificate says PASS",
+     "1  a file, a case, the certificate or its signature is another one; or it does not say PASS",
+     kBadCallText, "3  the kernel cannot run here, or could not when the certificate was made",
+     "4  as 0, and the certificate has limits that nobody declared, or says JUDGED IN PART"},
+    {"assay verify out/adopt/certificate.json", "assay verify certificate.json ./libmine.so --cases 60"}};
 
 }  // namespace assay

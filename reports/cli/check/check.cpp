@@ -21,30 +21,26 @@
 #include "reports/cli/check/watched.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/cli/seed_option.hpp"
+#include "reports/cli/run_frame.hpp"
 #include "reports/data/conformance_text.hpp"
 #include "reports/data/environment.hpp"
-#include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/out/record_journal.hpp"
-#include "reports/out/shard_folder.hpp"
-#include "reports/page/folder/write_report.hpp"
 #include "reports/records/record_lines.hpp"
 #include "reports/targets/check_targets.hpp"
-#include "reports/terminal/answer.hpp"
 #include "reports/terminal/colour.hpp"
 
 namespace assay {
 namespace {
 
 struct CheckArguments {
+  FrameOptions frame;
   TargetOptions targets;
   RunSeed seed;
   conformance::ConformanceOptions run;
-  std::string op, out, require, shard;
-  AnswerOptions answer;
-  bool quick = false, full = false, sanitize = false, shared = false, accept_limits = false, resume = false;
+  std::string op, require;
+  bool quick = false, full = false, sanitize = false, shared = false, accept_limits = false;
   int device = 0, jobs = 1;
 };
 
@@ -76,52 +72,61 @@ std::string next_step(const ReportData& data, const std::vector<Target>& targets
 }
 
 /// For programs: what became of each kernel where one was not checked.
-VerdictDocument document_of(const SpreadResult& spread) {
+VerdictDocument document_of(const std::vector<SpreadPart>& parts, int status) {
   VerdictDocument d;
   d.command = "check";
   d.verdict = "INCOMPLETE";
-  d.exit_status = spread.status;
+  d.exit_status = status;
   d.environment = environment();
   std::int64_t lost = 0;
-  for (const SpreadPart& p : spread.parts) {
-    VerdictCase c{.suite = p.word, .name = "check"};
+  for (const SpreadPart& p : parts) {
+    VerdictCase c{.suite = p.name, .name = "check"};
     if (!p.lost.empty()) {
       ++lost;
       c.outcome = CaseOutcome::failed;
       c.bad = 1;
-      c.message = p.lost;
+      c.message = "was not checked: " + p.lost;
     }
     d.cases.push_back(std::move(c));
   }
-  d.reason =
-      fmt::format("{} of {} kernels were not checked; --resume goes on", lost, std::ssize(spread.parts));
-  d.counts = {{"kernels", std::ssize(spread.parts)}, {"not checked", lost}};
+  d.reason = fmt::format("{} of {} kernels were not checked; --resume goes on", lost, std::ssize(parts));
+  d.counts = {{"kernels", std::ssize(parts)}, {"not checked", lost}};
   return d;
 }
 
 /// Several kernels at a time; then the same answer as for one after the other.
-int run_spread_check(CheckArguments& o, VerdictOutput& answer) {
+int run_spread_check(CheckArguments& o, RunFrame& frame) {
   require_targets(o.targets.words);
-  const OutFolder out(o.out.empty() ? "out/check" : o.out);
-  settle(o.seed, out.path(), o.resume);
-  const SpreadResult spread = check_spread(out.path(), {.words = o.targets.words,
-                                                        .jobs = o.jobs,
-                                                        .device = o.device,
-                                                        .threads = o.run.threads,
-                                                        .seed = o.seed,
-                                                        .resume = o.resume});
-  if (!spread.data)
-    return spread.status == kEnvironment ? answer.give(document_of(spread), {}, {}) : spread.status;
-  const ReportData& data = *spread.data;
-  const int status = status_of_check(data, o.accept_limits);
-  print_verdict(render_check_terminal(data, std::filesystem::absolute(out / "index.html").string()) +
-                seed_line(data.environment));
-  return answer.give(document_of(data, status), out.path(),
-                     {"records.jsonl", "contract.json", "summary.md", "index.html"});
+  const std::filesystem::path& out = frame.open_folder("out/check");
+  settle(o.seed, out, o.frame.resume);
+  const SpreadOptions how = {.parts = o.targets.words,
+                             .jobs = o.jobs,
+                             .device = o.device,
+                             .threads = o.run.threads,
+                             .seed = o.seed,
+                             .resume = o.frame.resume};
+  const std::vector<SpreadPart> parts = spread(out, how);
+  std::optional<ReportData> data = together(out, parts, how);
+  if (!data) {
+    // A call that was wrong says so in one line, and gives no answer.
+    const bool wrong_call = std::ranges::any_of(
+        parts, [](const SpreadPart& p) { return !p.lost.empty() && p.status == kBadCall; });
+    return wrong_call ? kBadCall : frame.give(document_of(parts, kEnvironment));
+  }
+  data->seconds = frame.seconds();
+  const int status = status_of_check(*data, o.accept_limits);
+  frame.finish(*data, {}, status);
+  for (const SpreadPart& p : parts) {
+    std::filesystem::remove_all(p.folder);
+    std::filesystem::remove(p.output);
+  }
+  print_verdict(render_check_terminal(*data, frame.shown("index.html")) + seed_line(data->environment));
+  frame.wrote({"records.jsonl", "contract.json", "summary.md", "index.html"});
+  return frame.give(document_of(*data, status));
 }
 
 int run_check_command(CheckArguments& o) {
-  VerdictOutput answer(o.answer);
+  RunFrame frame(o.frame);
   const Asked asked = {o.targets.source.declare, choose_machine_and_region(o.require, o.device),
                        !o.targets.source.entry.empty()};
   if (o.quick && o.full) throw InputError("--quick and --full: give only one of them");
@@ -141,18 +146,18 @@ int run_check_command(CheckArguments& o) {
     throw InputError(
         "--sandbox and --sanitize: compute-sanitizer runs a kernel outside of any sandbox: give only one of "
         "them");
-  const Shard shard = part_of_run(o.shard);
+  const Shard& shard = frame.part();
   require_common_seed(o.seed, shard.count);
   const std::size_t named = o.targets.words.size();
   refuse_idle_options(o.targets.words, o.targets.source);
   if (o.jobs > 1 && shard.count > 1)
     throw InputError(
-        o.shard.empty()
+        o.frame.shard.empty()
             ? fmt::format("--jobs: an MPI or Slurm launcher made this process part {} of {}: leave "
                           "out --jobs, or say --shard 0/1",
                           shard.index, shard.count)
             : "--jobs and --shard: give only one of them");
-  if (o.jobs > 1 && named > 1) return run_spread_check(o, answer);
+  if (o.jobs > 1 && named > 1) return run_spread_check(o, frame);
   if (shard.count > 1) o.targets.whole = o.targets.words;
   keep_shard(o.targets.words, shard);
   const std::vector<Target> targets = resolve_targets(o.targets, true);
@@ -173,47 +178,34 @@ int run_check_command(CheckArguments& o) {
     }
   // A command that repeats a case must not write over the check that it is of.
   const char* const usual = single_case(o.run.narrow) ? "out/case" : "out/check";
-  const OutFolder out(shard_folder(o.out.empty() ? usual : o.out, shard));
-  settle(o.seed, out.path(), o.resume);
+  settle(o.seed, frame.open_folder(usual), o.frame.resume);
   o.run.seed = o.seed.value;
   seed_properties(o.run.seed);
-  Journal journal(out, o.resume);
-  const InterruptNote note(journal.path(), journal.finished());
-  RecordJournal keeper(journal);
+  RecordJournal keeper(frame.open_journal());
   const std::unique_ptr<DeviceLock> lock = o.shared ? nullptr : lock_device(targets);
   ReportData data = run_check(targets, o.run, o.quick, asked, keeper);
   add_seed(data.environment, o.seed);
   data.part = shard.words();
   // A part without a kernel is finished, and has no verdict.
   const int status = targets.empty() ? kPassed : status_of_check(data, o.accept_limits);
-  const ShardEnd end = shard_end(shard, std::ssize(data.records), status);
-  const FileContent lines = lines_of(data.records, data.environment);
+  RunFiles files = {{"records.jsonl", lines_of(data.records, data.environment)},
+                    {"contract.json", contracts_of(data)}};
   if (targets.empty()) {
-    Files files = {{out / "records.jsonl", lines}, {out / "contract.json", contracts_of(data)}};
-    add_shard_file(files, out.path(), end);
-    write_files(files);
-  } else {
-    std::vector<std::pair<std::string, FileContent>> more = {{"records.jsonl", lines},
-                                                             {"contract.json", contracts_of(data)}};
-    if (shard.count > 1) more.emplace_back(kShardFile, shard_text(end));
-    write_report(out.path(), data, more);
-  }
-  journal.finish();
-  if (targets.empty()) {
+    frame.finish(std::move(files), 0, status);
     tell("shard {}/{}: none of the {} kernels belongs to it\n", shard.index, shard.count, named);
-    return answer.give(document_of(data, status), out.path(), {"records.jsonl", "contract.json"});
+    return frame.give(document_of(data, status));
   }
+  frame.finish(data, std::move(files), status);
   if (data.records.size() <= 3)
     for (const Record& r : data.records) tell("{}", record_line(r));
-  print_verdict(render_check_terminal(data, std::filesystem::absolute(out / "index.html").string()) +
-                seed_line(data.environment) + next_step(data, targets, o.run.narrow));
-  return answer.give(document_of(data, status), out.path(),
-                     {"records.jsonl", "contract.json", "summary.md", "index.html"});
+  print_verdict(render_check_terminal(data, frame.shown("index.html")) + seed_line(data.environment) +
+                next_step(data, targets, o.run.narrow));
+  return frame.give(document_of(data, status));
 }
 
 }  // namespace
 
-void add_check_command(CLI::App& app, int& status) {
+static void add_check_command(CLI::App& app, int& status) {
   auto o = std::make_shared<CheckArguments>();
   conformance::Narrowing& n = o->run.narrow;
   CLI::App* c = app.add_subcommand(
@@ -253,11 +245,10 @@ void add_check_command(CLI::App& app, int& status) {
   add_timeout(*c, o->targets.timeout_seconds,
               "seconds of its own time, not of the clock, after which a launch is hung")
       ->take_last();  // overrides the one in a reproduce line
-  add_out(*c, o->out,
+  add_out(*c, o->frame.out,
           "folder for records.jsonl, summary.md and index.html (out/check; of one case out/case)");
-  add_answer_options(*c, o->answer);
-  add_resume(*c, o->resume);
-  add_shard(*c, o->shard);
+  add_frame_options(*c, o->frame);
+  add_shard(*c, o->frame.shard);
   add_whole(
       *c, "--jobs", o->jobs,
       "check so many kernels at a time, each in a process of its own; the GPUs of the host are taken in "
@@ -269,5 +260,15 @@ void add_check_command(CLI::App& app, int& status) {
   c->footer("Words of --declare:\n" + declaration_words());
   c->callback([o, &status] { status = run_check_command(*o); });
 }
+
+const Command check_command = {
+    "check",
+    add_check_command,
+    {"0  PASS: right, and every limit is declared",
+     "1  FAIL: wrong inside the contract; or INCONCLUSIVE: something could not be decided", kBadCallText,
+     "3  the machine lacks what was asked for: no GPU, no compiler; or no output was judged",
+     "4  right within limits that nobody declared, or judged only in part; --accept-limits makes it 0"},
+    {"assay check my.cu --entry softmax --host --quick",
+     "assay check safe_block/f32@host --only families --family normal_1 --V 33"}};
 
 }  // namespace assay

@@ -49,8 +49,7 @@ void run_race_checker(Bench& bench, const ConformanceCase& c, const OneFile& fil
   // An endless loop uses up its CPU time. If the machine has too little CPU time for the kernel, nothing is
   // shown.
   isolation::sandbox_shows(program);
-  std::string sandbox = "env -i ";
-  for (const std::string& one : isolation::environment_of_kernels()) sandbox += shell_quoted(one) + " ";
+  std::string sandbox = environment_of({isolation::environment_of_kernels()});
   for (const std::string& word : sandbox_of_programs()) sandbox += shell_quoted(word) + " ";
   const Ran ran = shell(fmt::format("ulimit -t {}; setarch \"$(uname -m)\" -R timeout 600 {}'{}'{}",
                                     kRaceSeconds, sandbox, program, sizes));

@@ -15,7 +15,9 @@
 #include "accuracy/case/job.hpp"
 #include "accuracy/conformance/bench.hpp"
 #include "kernels/isolation/isolated.hpp"
+#include "kernels/isolation/process/environment.hpp"
 #include "reports/cli/check/groups.hpp"
+#include "reports/cli/check/watched.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/targets/source_candidates.hpp"
 
@@ -196,6 +198,19 @@ TEST_F(Races, TheWorkersOfTheToolsChildHaveTheToolsVariablesAndNoSecret) {
   EXPECT_NE(all.find("\nASSAY_TEST=1\n"), std::string::npos) << all;
   EXPECT_NE(all.find("\nASSAY_KEEP_ENV=*\n"), std::string::npos) << all;
   EXPECT_EQ(all.find("token"), std::string::npos) << all;
+}
+
+TEST_F(Races, ACommandLineNamesVariablesAndHoldsNoValue) {
+  setenv("OTHER_TEST_SECRET", "token", 1);
+  setenv("OMP_TEST_SETTING", "a setting", 1);
+  const std::string words = environment_of({isolation::environment_of_kernels()});
+  const std::string got = shell(words + "env").output;
+  unsetenv("OTHER_TEST_SECRET");
+  unsetenv("OMP_TEST_SETTING");
+  EXPECT_EQ(words.find('='), words.npos) << words;
+  EXPECT_NE(words.find("-u OTHER_TEST_SECRET"), words.npos) << words;
+  EXPECT_EQ(got.find("token"), got.npos) << got;
+  EXPECT_NE(got.find("OMP_TEST_SETTING=a setting\n"), got.npos) << got;
 }
 
 TEST_F(Races, WithoutTheToolNothingIsWatchedAndTheRecordSaysWhy) {

@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <sstream>
 #include <string_view>
 
 #include "accuracy/status.hpp"
@@ -25,26 +24,19 @@
 #include "reports/data/compare.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
+#include "reports/data/summary.hpp"
 #include "reports/merge/merge.hpp"
 #include "reports/out/command_line.hpp"
 #include "reports/out/journal.hpp"
 #include "reports/out/shard_folder.hpp"
-#include "reports/page/folder/write_report.hpp"
 #include "reports/records/about.hpp"
+#include "reports/runs/folder.hpp"
 
 namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
-
-/// One kernel of the run.
-struct Part {
-  Shard shard;
-  fs::path folder;
-  std::string word;
-  fs::path output() const { return folder.string() + ".txt"; }  // what its process prints
-};
 
 /// A process at work.
 struct Process {
@@ -60,33 +52,33 @@ ShardEnd expected_end() {
   return e;
 }
 
-/// How this part ended, if it is finished and a part of this run.
-std::optional<ShardEnd> finished(const Part& p, const ShardEnd& of_run) {
-  const fs::path file = p.folder / kShardFile;
-  if (!fs::exists(file) || fs::exists(p.folder / kUnfinished)) return {};
+/// How the part in this folder ended, if it is finished and this part of this run.
+std::optional<ShardEnd> finished(const fs::path& folder, const Shard& shard, const ShardEnd& of_run) {
+  const fs::path file = folder / kShardFile;
+  if (!fs::exists(file) || fs::exists(folder / kUnfinished)) return {};
   ShardEnd was = read_shard_file(file);
-  const bool same = was.shard == p.shard.index && was.count == p.shard.count && was.verb == of_run.verb &&
+  const bool same = was.shard == shard.index && was.count == shard.count && was.verb == of_run.verb &&
                     was.command == of_run.command && was.assay == of_run.assay && was.files == of_run.files;
   return same ? std::optional(std::move(was)) : std::nullopt;
 }
 
 /// The command of one part: the same options, and those of the part in front, because "--" may end the
 /// options.
-std::vector<std::string> words_of(const Part& p, const fs::path& out, int device, const SpreadOptions& o) {
+std::vector<std::string> words_of(std::size_t part, const fs::path& folder, const fs::path& out, int device,
+                                  const SpreadOptions& o) {
   const std::vector<std::string> given = words_without(
       {"--resume", "--json"}, {"--out", "--threads", "--junit", "--device", "--jobs", "--shard"});
-  std::vector<std::string> words = {"assay",   given.at(0),
-                                    "--out",   out.string(),
-                                    "--shard", fmt::format("{}/{}", p.shard.index, p.shard.count)};
+  std::vector<std::string> words = {"assay",      given.at(0), "--out",
+                                    out.string(), "--shard",   fmt::format("{}/{}", part, o.parts.size())};
   if (o.threads > 0) words.insert(words.end(), {"--threads", std::to_string(o.threads)});
   if (device_count() > 0) words.insert(words.end(), {"--device", std::to_string(device)});
-  if (o.resume && fs::exists(p.folder / kUnfinished)) words.emplace_back("--resume");
+  if (o.resume && fs::exists(folder / kUnfinished)) words.emplace_back("--resume");
   words.insert(words.end(), given.begin() + 1, given.end());
   return words;
 }
 
-/// Starts this program with these words, as if the machine had so many cores. It ends with this process.
-/// Throws EnvironmentError.
+/// Starts this program with these words, as if the machine had so many cores. It ends with this process, and
+/// prints into the file `output`; to where this process prints if it is empty. Throws EnvironmentError.
 pid_t start(std::vector<std::string> words, int cores, const fs::path& output) {
   std::vector<char*> argv, settings;
   for (std::string& w : words) argv.push_back(w.data());
@@ -97,7 +89,9 @@ pid_t start(std::vector<std::string> words, int cores, const fs::path& output) {
   settings.push_back(own.data());
   settings.push_back(nullptr);
   const std::string program = own_path();
-  const int file = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  const bool own_file = !output.empty();
+  const int file =
+      own_file ? open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : STDOUT_FILENO;
   if (file < 0) throw EnvironmentError(output.string() + ": " + std::strerror(errno));
   const pid_t parent = getpid(), pid = fork();
   if (pid == 0) {  // nothing but system calls until exec
@@ -105,27 +99,28 @@ pid_t start(std::vector<std::string> words, int cores, const fs::path& output) {
     if (getppid() != parent) _exit(kEnvironment);
     const int none = open("/dev/null", O_RDONLY);
     if (none >= 0) dup2(none, STDIN_FILENO);
-    dup2(file, STDOUT_FILENO);
-    dup2(file, STDERR_FILENO);
+    if (own_file) {
+      dup2(file, STDOUT_FILENO);
+      dup2(file, STDERR_FILENO);
+    }
     execve(program.c_str(), argv.data(), settings.data());
     _exit(kEnvironment);
   }
   const int error = errno;
-  close(file);
+  if (own_file) close(file);
   if (pid < 0)
     throw EnvironmentError(std::string("--jobs: no process can be started: ") + std::strerror(error));
   return pid;
 }
 
-/// The line of a process's output that says most: its verdict, or the last one.
-std::string line_that_says(const Part& p) {
-  std::istringstream lines(read_file(p.output()));
-  std::string last;
-  for (std::string line; std::getline(lines, line);) {
-    for (const char* const verdict : {"PASS", "FAIL", "INCONCLUSIVE", "INCOMPLETE", "NOT ", "JUDGED IN PART"})
-      if (line.starts_with(verdict)) return line;
-    if (!line.empty()) last = line;
+/// The verdict of a finished part, by its records. Of another one the last line that its process printed.
+std::string said_of(const SpreadPart& p) {
+  if (fs::exists(p.folder / kShardFile) && fs::exists(p.folder / kAboutFile)) {
+    const RecordedRun run(p.folder, p.folder / "records.jsonl");
+    return verdict_words(run.digest()) + ": " + verdict_reason(run.digest());
   }
+  std::string last;
+  for_each_line(p.output, read_file(p.output), [&](const std::string& line) { last = line; });
   return last;
 }
 
@@ -135,8 +130,8 @@ std::string ended_how(int status) {
 }
 
 /// Runs all parts that are to be run. `statuses`: what each part's process ended with.
-void run_parts(const std::vector<Part>& parts, const std::vector<std::size_t>& todo, const fs::path& out,
-               const SpreadOptions& o, std::vector<std::optional<int>>& statuses,
+void run_parts(const std::vector<SpreadPart>& parts, const std::vector<std::size_t>& todo,
+               const fs::path& out, const SpreadOptions& o, std::vector<std::optional<int>>& statuses,
                std::atomic<std::int64_t>& done) {
   const int devices = std::max(1, device_count());
   const std::size_t at_a_time = std::min(static_cast<std::size_t>(o.jobs), todo.size());
@@ -150,9 +145,9 @@ void run_parts(const std::vector<Part>& parts, const std::vector<std::size_t>& t
     at.part = todo[next++];
     at.begin = Clock::now();
     const int device = (o.device + static_cast<int>(place)) % devices;
-    const Part& p = parts[at.part];
+    const SpreadPart& p = parts[at.part];
     fs::remove(p.folder / kShardFile);  // an older run's end is not the end of this one
-    at.pid = start(words_of(p, out, device, o), cores, p.output());
+    at.pid = start(words_of(at.part, p.folder, out, device, o), cores, p.output);
   };
   for (std::size_t place = 0; place < processes.size(); ++place) give(place);
   for (;;) {
@@ -168,33 +163,14 @@ void run_parts(const std::vector<Part>& parts, const std::vector<std::size_t>& t
     const auto ended =
         std::find_if(processes.begin(), processes.end(), [&](const Process& p) { return p.pid == pid; });
     if (ended == processes.end()) continue;
-    const Part& p = parts[ended->part];
+    const SpreadPart& p = parts[ended->part];
     statuses[ended->part] = status;
     ++done;
-    say("{} of {}: {}: {} ({:.0f} s)\n", done.load(), parts.size(), p.word, line_that_says(p),
-        std::chrono::duration<double>(Clock::now() - ended->begin).count());
+    if (!o.shows_all)
+      say("{} of {}: {}: {} ({:.0f} s)\n", done.load(), parts.size(), p.name, said_of(p),
+          std::chrono::duration<double>(Clock::now() - ended->begin).count());
     give(static_cast<std::size_t>(ended - processes.begin()));
   }
-}
-
-/// Names the parts whose process did not end as a finished part does. The exit status of the run: that of a
-/// wrong call before that of a machine that lacks something; 0 if all are finished.
-SpreadResult say_unfinished(const std::vector<Part>& parts, const std::vector<std::optional<int>>& statuses) {
-  const ShardEnd of_run = expected_end();
-  SpreadResult result;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::optional<ShardEnd> end = finished(parts[i], of_run);
-    const std::optional<int> ended = statuses[i];  // empty: an earlier run finished it
-    result.parts.push_back({parts[i].word, {}});
-    if (end && (!ended || (WIFEXITED(*ended) && WEXITSTATUS(*ended) == end->status))) continue;
-    const bool wrong_call = ended && WIFEXITED(*ended) && WEXITSTATUS(*ended) == kBadCall;
-    result.status = wrong_call || result.status == kBadCall ? kBadCall : kEnvironment;
-    result.parts.back().lost =
-        fmt::format("was not checked: its process {}: {} ({})", ended ? ended_how(*ended) : "left nothing",
-                    line_that_says(parts[i]), parts[i].output().string());
-    say("assay: {}: {}\n", parts[i].word, result.parts.back().lost);
-  }
-  return result;
 }
 
 /// Parts of another division in the folder would be taken for parts of this run.
@@ -209,48 +185,59 @@ void refuse_other_parts(const fs::path& out, std::size_t count) {
 
 }  // namespace
 
-SpreadResult check_spread(const fs::path& out, const SpreadOptions& o) {
-  const auto begin = Clock::now();
-  refuse_other_parts(out, o.words.size());
+std::vector<SpreadPart> spread(const fs::path& out, const SpreadOptions& o) {
+  refuse_other_parts(out, o.parts.size());
   const ShardEnd of_run = expected_end();
-  std::vector<Part> parts;
+  const auto shard_of_part = [&](std::size_t i) {
+    return Shard{static_cast<int>(i), static_cast<int>(o.parts.size())};
+  };
+  std::vector<SpreadPart> parts;
   std::vector<std::size_t> todo;
-  for (std::size_t i = 0; i < o.words.size(); ++i) {
-    const Shard shard{static_cast<int>(i), static_cast<int>(o.words.size())};
-    parts.push_back({shard, shard_folder(out, shard), o.words[i]});
-    if (!o.resume || !finished(parts.back(), of_run)) todo.push_back(i);
+  for (std::size_t i = 0; i < o.parts.size(); ++i) {
+    const fs::path folder = shard_folder(out, shard_of_part(i));
+    parts.push_back({o.parts[i], folder, o.shows_all ? "" : folder.string() + ".txt"});
+    if (!o.resume || !finished(folder, shard_of_part(i), of_run)) todo.push_back(i);
   }
   if (o.resume && todo.size() < parts.size())
-    say("assay: {} of {} kernels are finished already\n", parts.size() - todo.size(), parts.size());
-  std::vector<std::optional<int>> statuses(parts.size());
+    say("assay: {} of {} {} are finished already\n", parts.size() - todo.size(), parts.size(),
+        o.shows_all ? "parts" : "kernels");
+  std::vector<std::optional<int>> statuses(parts.size());  // empty: an earlier run finished it
   std::atomic<std::int64_t> done = std::ssize(parts) - std::ssize(todo);
-  {
-    const InterruptNote note(out, done);
-    run_parts(parts, todo, out, o, statuses, done);
+  const InterruptNote note(out, done);
+  run_parts(parts, todo, out, o, statuses, done);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    SpreadPart& p = parts[i];
+    const std::optional<ShardEnd> end = finished(p.folder, shard_of_part(i), of_run);
+    const std::optional<int> ended = statuses[i];
+    p.status = ended ? WIFEXITED(*ended) ? WEXITSTATUS(*ended) : kFailed : end ? end->status : kEnvironment;
+    if (end && (!ended || (WIFEXITED(*ended) && p.status == end->status))) continue;
+    p.lost = "its process " + (ended ? ended_how(*ended) : "left nothing");
+    if (!o.shows_all) p.lost += fmt::format(": {} ({})", said_of(p), p.output.string());
   }
-  if (SpreadResult lost = say_unfinished(parts, statuses); lost.status != 0) {
+  return parts;
+}
+
+std::optional<ReportData> together(const fs::path& out, const std::vector<SpreadPart>& parts,
+                                   const SpreadOptions& o) {
+  if (std::ranges::any_of(parts, [](const SpreadPart& p) { return !p.lost.empty(); })) {
+    for (const SpreadPart& p : parts)
+      if (!p.lost.empty()) say("assay: {}: was not checked: {}\n", p.name, p.lost);
     say("assay: the other kernels are finished, and kept in {}\nassay: to go on: {}\n", out.string(),
         command_to_resume());
-    return lost;
+    return {};
   }
   std::vector<fs::path> folders;
-  for (const Part& p : parts) folders.push_back(p.folder);
+  for (const SpreadPart& p : parts) folders.push_back(p.folder);
   merge_parts(folders, out);
   ReportData data = read_about(out / kAboutFile);
   data.records = read_records(out / "records.jsonl");
-  data.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   // Its processes got it by --seed.
   add_seed(data.environment, o.seed);
   const int devices = device_count();
   data.environment.emplace_back("kernels at a time",
                                 devices > 1 ? fmt::format("{}, on {} GPUs", o.jobs, std::min(o.jobs, devices))
                                             : std::to_string(o.jobs));
-  write_report(out, data, {});
-  for (const Part& p : parts) {
-    fs::remove_all(p.folder);
-    fs::remove(p.output());
-  }
-  return {std::move(data), {}, 0};
+  return data;
 }
 
 }  // namespace assay

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `assay check --jobs`: several kernels at a time, each in a process of its own, as one part of the run. The
-// GPUs of the host are taken in turn, so one check at a time works on a GPU. A process takes the next kernel
-// when it has done one, so that no GPU waits for a kernel that takes long.
+// One run in several processes of this program (`check --jobs`, `fuzz --jobs`): each does one part of it, as
+// with --shard. The GPUs of the host are taken in turn, so one process at a time works on a GPU. A process
+// takes the next part when it has done one, so that no GPU waits for a part that takes long.
 #pragma once
 
 #include <filesystem>
@@ -15,28 +15,30 @@
 namespace assay {
 
 struct SpreadOptions {
-  std::vector<std::string> words;  // the kernels of the command line
-  int jobs = 2;                    // processes at a time
-  int device = 0;                  // ordinal of the first GPU
-  int threads = 0;                 // of each process; 0: as many as if it had its share of the cores
-  RunSeed seed = {};               // settled: the same for all processes
-  bool resume = false;             // kernels that an earlier run has finished are not checked again
+  std::vector<std::string> parts = {};  // for people: what each part is about
+  int jobs = 2;                         // processes at a time
+  int device = 0;                       // ordinal of the first GPU
+  int threads = 0;                      // of each process; 0: as many as if it had its share of the cores
+  RunSeed seed = {};                    // settled: the same for all processes
+  bool resume = false;                  // what an earlier run has finished is not run again
+  bool shows_all = false;  // what the processes print is printed; otherwise one line for each part
 };
 
-/// What became of a kernel where one was not checked.
+/// What became of a part.
 struct SpreadPart {
-  std::string word;  // of the command line
-  std::string lost;  // why it was not checked; empty if it was
+  std::string name;
+  std::filesystem::path folder, output;  // its own, and what its process printed
+  int status = 0;                        // the exit status
+  std::string lost = {};                 // why it did not end as a finished part; empty if it did
 };
 
-struct SpreadResult {
-  std::optional<ReportData> data;  // of all kernels; empty if one was not checked
-  std::vector<SpreadPart> parts;   // then: of each kernel
-  int status = 0;                  // then: the exit status
-};
+/// Runs every part by this program's own command line, and waits for all of them. Throws InputError if `out`
+/// holds parts of another run.
+std::vector<SpreadPart> spread(const std::filesystem::path& out, const SpreadOptions& o);
 
-/// Checks every kernel by this program's own command line. Leaves in `out` what a check of all of them leaves
-/// there. If a part does not end, it says which and why, and keeps the others for --resume.
-SpreadResult check_spread(const std::filesystem::path& out, const SpreadOptions& o);
+/// Puts the parts of a check together: leaves in `out` what a check of all of them leaves there. Empty, and
+/// says which and why, if a part is lost; then the others are kept for --resume.
+std::optional<ReportData> together(const std::filesystem::path& out, const std::vector<SpreadPart>& parts,
+                                   const SpreadOptions& o);
 
 }  // namespace assay

@@ -124,24 +124,26 @@ static bool launches_came_back(const Ran& ran) {
          });
 }
 
-/// The tool finds the child's workers by variables of its own (NV_*, LD_PRELOAD, ...). So the child gives its
-/// workers all that it has, and the tool begins with no more than kernels and compilers get and this program
-/// reads. Other variables are taken away by name: the values of those that stay are in no command line.
-static std::string environment_of_tool() {
-  std::set<std::string> kept;
-  const auto keep = [&](const std::vector<std::string>& all) {
-    for (const std::string& one : all) kept.insert(one.substr(0, one.find('=')));
-  };
-  constexpr std::string_view kOwn[] = {"ASSAY_*", "CUDACXX"};
-  keep(isolation::environment_of_kernels());
-  keep(isolation::kept_environment(kOwn));
-  keep(compiler_inputs());
+std::string environment_of(std::initializer_list<std::vector<std::string>> kept) {
+  std::set<std::string> names;
+  for (const std::vector<std::string>& some : kept)
+    for (const std::string& one : some) names.insert(one.substr(0, one.find('=')));
   std::string words = "env";
   constexpr std::string_view kAll[] = {"*"};
   for (const std::string& one : isolation::kept_environment(kAll))
-    if (const std::string name = one.substr(0, one.find('=')); !name.empty() && !kept.contains(name))
+    if (const std::string name = one.substr(0, one.find('=')); !name.empty() && !names.contains(name))
       words += " -u " + shell_quoted(name);
-  return words + " " + isolation::kKeepVariable + "='*'";
+  return words + " ";
+}
+
+/// The tool finds the child's workers by variables of its own (NV_*, LD_PRELOAD, ...). So the child gives its
+/// workers all that it has, and the tool begins with no more than kernels and compilers get and this program
+/// reads.
+static std::string environment_of_tool() {
+  constexpr std::string_view kOwn[] = {"ASSAY_*", "CUDACXX"};
+  return environment_of(
+             {isolation::environment_of_kernels(), isolation::kept_environment(kOwn), compiler_inputs()}) +
+         isolation::kKeepVariable + "='*'";
 }
 
 Ran sanitized(const std::string& tool, const std::string& child, std::string& found) {

@@ -25,6 +25,11 @@ Ran shell(const std::string& command);
 /// Exit status of `timeout` if it ended a child that ran too long in wall time.
 constexpr int kTimedOut = 124;
 
+/// Words before a command of `shell` that leave it only the variables of these lists of NAME=VALUE, as this
+/// process has them. The others are taken away by name, so that no command line, which other users of the
+/// machine can read, holds a value.
+std::string environment_of(std::initializer_list<std::vector<std::string>> kept);
+
 /// Path of this program, or in a test the program that $ASSAY_WORKER names.
 std::string own_path();
 

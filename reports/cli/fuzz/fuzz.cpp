@@ -2,14 +2,10 @@
 // assay fuzz: searches an input that breaks each candidate. Findings are shrunk and written as case files.
 // Exit status 1 if something was found.
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 
 #include "accuracy/case/case.hpp"
 #include "fuzz/search/campaign.hpp"
@@ -18,60 +14,44 @@
 #include "kernels/isolation/isolated.hpp"
 #include "reference/error.hpp"
 #include "reports/cli/check/run_check.hpp"
+#include "reports/cli/check/spread.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/fuzz/fuzz_options.hpp"
 #include "reports/cli/fuzz/fuzz_target.hpp"
 #include "reports/cli/fuzz/fuzz_verdict.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/cli/seed_option.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/merge/merge.hpp"
-#include "reports/out/journal.hpp"
-#include "reports/out/shard_folder.hpp"
 #include "reports/records/record_lines.hpp"
 
 namespace assay {
 namespace {
 
-/// Starts one process per GPU. Each is a shard of the search with its own device. They share folders, not
-/// files.
-int run_on_devices(const FuzzOptions& o, VerdictOutput& answer) {
-  const int devices = std::max(1, device_count());
-  std::vector<pid_t> children;
-  for (int i = 0; i < o.jobs; ++i) {
-    std::vector<std::string> words = device_words(o, i, devices);
-    std::vector<char*> argv;
-    for (std::string& w : words) argv.push_back(w.data());
-    argv.push_back(nullptr);
-    pid_t child = 0;
-    if (const int e = posix_spawn(&child, "/proc/self/exe", nullptr, nullptr, argv.data(), environ); e != 0)
-      throw std::runtime_error(std::string("starting a process for a device: ") + std::strerror(e));
-    children.push_back(child);
-  }
+/// One process for each GPU, and each a part of the search. They share folders, not files.
+int run_on_devices(const FuzzOptions& o, RunFrame& run) {
+  SpreadOptions how{
+      .jobs = o.jobs, .device = o.device, .seed = o.seed, .resume = o.resume, .shows_all = true};
+  how.parts.resize(static_cast<std::size_t>(o.jobs));
   FuzzVerdict verdict;
-  for (const pid_t child : children) {
-    int status = 0;
-    waitpid(child, &status, 0);
-    verdict.take_status(WIFEXITED(status) ? WEXITSTATUS(status) : kFailed);
-  }
-  std::vector<std::string> files;
+  for (const SpreadPart& p : spread(run.path(), how))
+    verdict.take_status(p.lost.empty() ? p.status : std::max(p.status, kFailed));
   try {
-    files = merge_parts({o.out}, o.out).files;
-    verdict.take_records(read_file(std::filesystem::path(o.out) / "records.jsonl"));
+    run.wrote(merge_parts({o.out}, o.out).files);
+    verdict.take_records(read_file(run / "records.jsonl"));
   } catch (const MissingParts& missing) {
     say("{}", missing.text);
   }
   VerdictDocument document = verdict.document();
   add_seed(document.environment, o.seed);
   tell("{}\n{}", verdict.words(), seed_line(document.environment));
-  return answer.give(std::move(document), o.out, files);
+  return run.give(std::move(document));
 }
 
 int run_fuzz_command(FuzzOptions& o) {
-  VerdictOutput answer(o.answer);
-  if (!o.merge.empty()) return merge_campaigns(o, answer);
+  RunFrame run(o);
+  if (!o.merge.empty()) return merge_campaigns(o, run);
   if (o.candidates.empty())
     throw InputError("fuzz: name a candidate: a key or a plugin (assay list names the keys)");
   refuse_idle_options(o.candidates, o.how.source);
@@ -82,7 +62,7 @@ int run_fuzz_command(FuzzOptions& o) {
   if (!o.time.empty()) seconds_of(o.time);
   std::optional<Op> op;
   if (!o.op.empty() && !(op = parse_op(o.op))) throw InputError("--op " + o.op + ": unknown");
-  const fuzz::Shard shard = part_of_run(o.shard);
+  const Shard& shard = run.part();
   require_common_seed(o.seed, shard.count);
   std::vector<Target> all;
   for (const std::string& word : o.candidates)
@@ -98,14 +78,12 @@ int run_fuzz_command(FuzzOptions& o) {
   }
   if (o.jobs > 1 && shard.count == 1 && device_count() > 0 &&
       std::any_of(all.begin(), all.end(), [](const Target& c) { return on_device(c.variant); })) {
-    settle(o.seed, o.out, o.resume);
-    return run_on_devices(o, answer);
+    settle(o.seed, run.open_folder(), o.resume);
+    return run_on_devices(o, run);
   }
 
-  const OutFolder out(shard_folder(o.out, shard));
-  settle(o.seed, out.path(), o.resume);
-  Journal journal(out, o.resume);
-  const InterruptNote note(journal.path(), journal.finished());
+  settle(o.seed, run.open_folder(), o.resume);
+  Journal& journal = run.open_journal();
   std::string records;
   FuzzVerdict verdict;
   for (const Target& one : all) {
@@ -127,7 +105,7 @@ int run_fuzz_command(FuzzOptions& o) {
       verdict.skip(v.key(), "not searched", "genomes are rows of logits: " + other);
       continue;
     }
-    const FuzzOutcome outcome = fuzz_target(one, op.value_or(v.op), o, shard, out.path(), journal);
+    const FuzzOutcome outcome = fuzz_target(one, op.value_or(v.op), o, shard, run.path(), journal);
     records += outcome.records;
     std::fflush(stdout);  // whether it can be written is asked when all files are
     verdict.take(v.key(), outcome);
@@ -136,18 +114,14 @@ int run_fuzz_command(FuzzOptions& o) {
   std::vector<std::pair<std::string, std::string>> where = environment();
   add_seed(where, o.seed);
   // Also without a finding, so that none of an older search is left.
-  Files files = {{out / "records.jsonl", with_run(records, where)}};
-  add_shard_file(files, out.path(),
-                 shard_end(shard, std::count(records.begin(), records.end(), '\n'), status));
-  write_files(files);
-  journal.finish();
+  run.finish({{"records.jsonl", with_run(records, where)}}, std::count(records.begin(), records.end(), '\n'),
+             status);
   tell("{}\n{}", verdict.words(shard.words()), seed_line(where));
   if (const std::string why = why_not_sandboxed(); status == kPassed && !why.empty() && !o.how.in_process)
     tell("  not sandboxed: {}\n", why);
   VerdictDocument document = verdict.document();
-  document.part = shard.words();
   document.environment = where;
-  return answer.give(std::move(document), out.path(), {"records.jsonl"});
+  return run.give(std::move(document));
 }
 
 }  // namespace
@@ -160,31 +134,7 @@ void add_candidate_options(CLI::App& command, CandidateOptions& o, const std::st
   add_sandbox(command);
 }
 
-std::vector<std::string> device_words(const FuzzOptions& o, int index, int devices) {
-  std::vector<std::string> words = {"assay", "fuzz"};
-  words.insert(words.end(), o.candidates.begin(), o.candidates.end());
-  for (std::string& w : source_arguments(o.how.source)) words.push_back(std::move(w));
-  const auto add = [&](const char* option, const std::string& value) {
-    if (!value.empty()) words.insert(words.end(), {option, value});
-  };
-  add("--time", o.time);
-  add("--op", o.op);
-  add("--corpus", o.corpus);
-  add("--out", o.out);
-  add("--timeout", fmt::format("{}", o.how.timeout_seconds));
-  add("--seed", std::to_string(o.seed.value));
-  if (o.evaluations > 0) add("--evaluations", std::to_string(o.evaluations));
-  for (std::int64_t V : o.sizes) add("--V", std::to_string(V));
-  add("--shard", fmt::format("{}/{}", index, o.jobs));
-  add("--device", std::to_string((o.device + index) % devices));
-  add("--jobs", "1");
-  if (o.how.in_process) words.emplace_back("--in-process");
-  if (o.resume) words.emplace_back("--resume");
-  if (!wants_sandbox()) words.emplace_back("--no-sandbox");
-  return words;
-}
-
-void add_fuzz_command(CLI::App& app, int& status) {
+static void add_fuzz_command(CLI::App& app, int& status) {
   auto o = std::make_shared<FuzzOptions>();
   CLI::App* c = app.add_subcommand("fuzz",
                                    "search for an input that breaks a candidate, shrink it, and write a case "
@@ -209,10 +159,16 @@ void add_fuzz_command(CLI::App& app, int& status) {
                 "only merge the corpora and records of these folders into --corpus and --out");
   add_candidate_options(*c, o->how,
                         "run registered keys without a worker process: faster, but a crash ends the search");
-  add_answer_options(*c, o->answer);
+  add_frame_options(*c, *o);
   add_device(*c, o->device);
-  add_resume(*c, o->resume);
   c->callback([o, &status] { status = run_fuzz_command(*o); });
 }
+
+const Command fuzz_command = {"fuzz",
+                              add_fuzz_command,
+                              {"0  nothing was found", "1  an input breaks a kernel; or nothing was judged",
+                               kBadCallText, "3  no kernel can run here"},
+                              {"assay fuzz safe_block/f32@host --evaluations 32",
+                               "assay fuzz my.cu --entry softmax --host --time 5m --corpus corpus"}};
 
 }  // namespace assay

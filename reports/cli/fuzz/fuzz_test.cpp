@@ -9,13 +9,17 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "accuracy/record.hpp"
 #include "fuzz/case_file.hpp"
 #include "fuzz/search/campaign.hpp"
+#include "kernels/device.hpp"
+#include "reports/cli/check/spread.hpp"
 #include "reports/cli/command_test.hpp"
 #include "reports/cli/fuzz/fuzz_options.hpp"
 #include "reports/data/files.hpp"
+#include "reports/out/command_line.hpp"
 
 namespace assay {
 namespace {
@@ -148,29 +152,30 @@ TEST_F(FuzzCommand, ReplaysACaseThatPassesAndRefusesABadFile) {
   EXPECT_EQ(run({"replay", file}), kBadCall);
 }
 
-TEST(FuzzOptions, AProcessOfAGpuIsAskedForTheSameSearch) {
-  FuzzOptions o;
-  o.candidates = {"my kernel.cu"};
-  o.sizes = {1000, 33};
-  o.time = "90s", o.corpus = "c", o.out = "o", o.op = "normalizer";
-  o.evaluations = 64, o.seed.value = 7, o.jobs = 3, o.device = 1;
-  o.how.timeout_seconds = 2.5, o.how.in_process = true;
-  o.how.source.entry = "void f(const T* in, T* out, int rows, int V)";
-  o.how.source.args = {"a=V", "b=256"};
-  o.how.source.nvcc_flags = "-O3 --use_fast_math";
-  o.how.source.dtypes = {"f16", "f32"};
-  o.how.source.name = "theirs", o.how.source.declare = "exp=fast", o.how.source.build_dir = "b";
-  const std::string same =
-      "assay|fuzz|my kernel.cu|--entry|void f(const T* in, T* out, int rows, int V)|--arg|a=V|--arg|b=256|"
-      "--nvcc-flags|-O3 --use_fast_math|--types|f16,f32|--name|theirs|--declare|exp=fast|--build-dir|b|"
-      "--time|90s|--op|normalizer|--corpus|c|--out|o|--timeout|2.5|--seed|7|--evaluations|64|--V|1000|--V|"
-      "33|";
-  const auto joined = [&](int index, int devices) {
-    return fmt::format("{}", fmt::join(device_words(o, index, devices), "|"));
-  };
-  EXPECT_EQ(joined(2, 4), same + "--shard|2/3|--device|3|--jobs|1|--in-process");
-  EXPECT_EQ(joined(1, 2), same + "--shard|1/3|--device|0|--jobs|1|--in-process")
-      << "more processes than GPUs";
+/// `--jobs` on GPUs: every process is asked for the same search, each for its part.
+TEST_F(FuzzCommand, AProcessOfAGpuIsAskedForTheSameSearch) {
+  std::ofstream(at("instead.sh")) << "#!/bin/sh\nprintf '%s|' \"$@\" > '" << at("asked.") << "'$$\nexit 3\n";
+  std::filesystem::permissions(at("instead.sh"), std::filesystem::perms::owner_all);
+  const char* const before = std::getenv("ASSAY_WORKER");
+  const std::string worker = before ? before : "";
+  setenv("ASSAY_WORKER", at("instead.sh").c_str(), 1);
+  set_command_line(
+      {"fuzz", "my kernel.cu", "--jobs", "2", "--arg", "a=V", "--out", "other", "--seed", "7", "--json"});
+  std::filesystem::create_directories(at("out"));
+  const auto parts = spread(at("out"), {.parts = {"", ""}, .jobs = 2, .shows_all = true});
+  before ? setenv("ASSAY_WORKER", worker.c_str(), 1) : unsetenv("ASSAY_WORKER");
+  std::set<std::string> asked;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_))
+    if (entry.path().filename().string().starts_with("asked.")) asked.insert(read_file(entry.path()));
+  std::set<std::string> expected;
+  for (int i = 0; i < 2; ++i)
+    expected.insert(fmt::format("fuzz|--out|{}|--shard|{}/2|{}my kernel.cu|--arg|a=V|--seed|7|", at("out"), i,
+                                device_count() > 0 ? fmt::format("--device|{}|", i % device_count()) : ""));
+  EXPECT_EQ(asked, expected);
+  for (const SpreadPart& p : parts) {
+    EXPECT_EQ(p.status, kEnvironment);
+    EXPECT_EQ(p.lost, "its process ended with status 3");
+  }
 }
 
 // A planted fault is found in a worker, shrunk and written. The file fails again, explained, until another

@@ -16,7 +16,6 @@
 #include "reports/cli/fuzz/fuzz_verdict.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
-#include "reports/out/out_folder.hpp"
 #include "reports/records/record_lines.hpp"
 
 namespace assay {
@@ -52,7 +51,7 @@ std::string moved_record(const std::string& line, const fs::path& from, const fs
 
 }  // namespace
 
-int merge_campaigns(const FuzzOptions& o, VerdictOutput& answer) {
+int merge_campaigns(const FuzzOptions& o, RunFrame& run) {
   std::map<std::string, std::vector<fuzz::Corpus>> corpora;
   std::vector<std::string> records;
   std::unordered_set<std::string> known;
@@ -86,18 +85,19 @@ int merge_campaigns(const FuzzOptions& o, VerdictOutput& answer) {
     throw InputError(fmt::format("--merge {}: no corpus and no records there", fmt::join(o.merge, " ")));
   const fs::path to = o.corpus.empty() ? o.out : o.corpus;
   prepare_folder(to);
-  const OutFolder folder(o.out);
+  run.open_folder();
   for (const auto& [key, list] : corpora)
     out.emplace_back(fuzz::corpus_file(to, key, {}), fuzz::merged(list).text());
   const std::string lines = fmt::format("{}{}", fmt::join(records, "\n"), records.empty() ? "" : "\n");
-  out.emplace_back(folder / "records.jsonl", lines);
+  out.emplace_back(run / "records.jsonl", lines);
   write_files(out);
   tell("merged {} files: {} corpora into {}, {} records into {}\n", files, corpora.size(), to.string(),
        records.size(), o.out);
   FuzzVerdict verdict;
   verdict.take_records(lines);
   if (!records.empty()) tell("{}\n", verdict.words());
-  return answer.give(verdict.document(), folder.path(), {"records.jsonl"});
+  run.wrote({"records.jsonl"});
+  return run.give(verdict.document());
 }
 
 }  // namespace assay

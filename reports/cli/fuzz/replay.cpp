@@ -83,7 +83,7 @@ int run_replay_command(const ReplayArguments& o) {
 
 }  // namespace
 
-void add_replay_command(CLI::App& app, int& status) {
+static void add_replay_command(CLI::App& app, int& status) {
   auto o = std::make_shared<ReplayArguments>();
   CLI::App* c =
       app.add_subcommand("replay", "run one case file again and explain it: exit 1 if it still fails");
@@ -96,5 +96,12 @@ void add_replay_command(CLI::App& app, int& status) {
   c->add_flag("--quiet", o->quiet, "print only the verdict");
   c->callback([o, &status] { status = run_replay_command(*o); });
 }
+
+const Command replay_command = {
+    "replay",
+    add_replay_command,
+    {"0  the case passes now", "1  it still fails", kBadCallText, "3  the kernel cannot run here"},
+    {"assay replay out/fuzz/online_block-f32-host.element-finite.json",
+     "assay replay case.json safe_block/f32@host --quiet"}};
 
 }  // namespace assay

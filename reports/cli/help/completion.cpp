@@ -57,7 +57,7 @@ int run_completion_command(const std::string& what) {
 
 }  // namespace
 
-void add_completion_command(CLI::App& app, int& status) {
+static void add_completion_command(CLI::App& app, int& status) {
   auto what = std::make_shared<std::string>();
   CLI::App* c = app.add_subcommand("completion", "the completion script of a shell, or the manual page");
   c->add_option(
@@ -66,5 +66,10 @@ void add_completion_command(CLI::App& app, int& status) {
       ->required();
   c->callback([what, &status] { status = run_completion_command(*what); });
 }
+
+const Command completion_command = {"completion",
+                                    add_completion_command,
+                                    {"0  printed", kBadCallText},
+                                    {"assay completion bash > assay.bash", "assay completion man > assay.1"}};
 
 }  // namespace assay

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "reports/build_info.hpp"
+#include "reports/cli/commands.hpp"
 #include "reports/cli/help/command_texts.hpp"
-#include "reports/terminal/usage.hpp"
 
 namespace assay {
 namespace {
@@ -53,7 +53,7 @@ std::string section(const CommandText& c) {
     if (o.many) out += " ...";
     out += "\n" + roff(o.text) + "\n";
   }
-  if (const Usage* u = usage_of(c.path)) {
+  if (const Command* u = command_of(c.path)) {
     if (!c.path.empty()) out += ".PP\nExit status:\n" + lines(u->statuses) + ".PP\nExamples:\n";
     if (!c.path.empty()) out += lines(u->examples);
   }
@@ -71,7 +71,7 @@ std::string manual_page(const std::vector<CommandText>& commands) {
   out += ".SH COMMANDS\n";
   for (const CommandText& c : commands)
     if (!c.path.empty()) out += section(c);
-  if (const Usage* u = usage_of(""))
+  if (const Command* u = command_of(""))
     out += ".SH EXIT STATUS\n" + lines(u->statuses) + ".SH EXAMPLES\n" + lines(u->examples);
   out += R"(.SH ENVIRONMENT
 .TP

@@ -12,7 +12,7 @@
 
 namespace assay {
 
-void add_schema_command(CLI::App& app, int& status) {
+static void add_schema_command(CLI::App& app, int& status) {
   CLI::App* c = app.add_subcommand("schema", "the JSON Schema of the lines of records.jsonl");
   auto certificate = std::make_shared<bool>(false);
   c->add_flag("--certificate", *certificate, "the JSON Schema of certificate.json instead");
@@ -21,5 +21,10 @@ void add_schema_command(CLI::App& app, int& status) {
     status = kPassed;
   });
 }
+
+const Command schema_command = {"schema",
+                                add_schema_command,
+                                {"0  printed", kBadCallText},
+                                {"assay schema", "assay schema > records.schema.json"}};
 
 }  // namespace assay

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What --help says: every command has exit statuses and examples, and the examples work.
-#include "reports/terminal/usage.hpp"
-
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
@@ -13,6 +11,7 @@
 
 #include "reference/files/npy.hpp"
 #include "reports/cli/command_test.hpp"
+#include "reports/data/files.hpp"
 
 namespace assay {
 namespace {
@@ -54,21 +53,29 @@ TEST(Usage, EveryCommandHasStatusesAndTwoExamples) {
   int status = 0;
   add_commands(app, status);
   std::set<std::string> described;
-  for (const Usage& u : usages()) {
-    EXPECT_TRUE(described.insert(u.command).second) << u.command;
-    EXPECT_GE(u.examples.size(), 2u) << u.command;
-    EXPECT_GE(u.statuses.size(), 2u) << u.command;
-    for (const char* line : u.examples)
-      EXPECT_TRUE(std::string(line).starts_with(std::string("assay ") + u.command)) << line;
+  for (const Command* u : all_commands()) {
+    EXPECT_TRUE(described.insert(u->path).second) << u->path;
+    EXPECT_GE(u->examples.size(), 2u) << u->path;
+    EXPECT_GE(u->statuses.size(), 2u) << u->path;
+    for (const char* line : u->examples)
+      EXPECT_TRUE(std::string(line).starts_with(std::string("assay ") + u->path)) << line;
   }
   EXPECT_EQ(described, commands(app));
 }
 
+TEST(Usage, TheDocumentNamesEveryCommand) {
+  const std::string text = read_file(ASSAY_SOURCE_DIR "/reports/cli/COMMANDS.md");
+  for (const Command* c : all_commands()) {
+    const std::string path = c->path;
+    EXPECT_TRUE(path.find(' ') != path.npos || text.find("assay " + path) != text.npos) << path;
+  }
+}
+
 TEST(Usage, HelpEndsWithStatusesAndExamples) {
-  for (const Usage& u : usages()) {
-    const std::string help = command_test::call(std::string("assay ") + u.command + " --help").out;
+  for (const Command* u : all_commands()) {
+    const std::string help = command_test::call(std::string("assay ") + u->path + " --help").out;
     EXPECT_NE(help.find("\nExit status:\n  0  "), help.npos) << help;
-    for (const char* line : u.examples)
+    for (const char* line : u->examples)
       EXPECT_NE(help.find(std::string("\n  ") + line + "\n"), help.npos) << line;
   }
 }
@@ -87,8 +94,8 @@ void parse(const std::string& line) {
 }
 
 TEST(Usage, EveryExampleIsACommand) {
-  for (const Usage& u : usages())
-    for (const char* line : u.examples) EXPECT_THROW(parse(line), Parsed) << line;
+  for (const Command* u : all_commands())
+    for (const char* line : u->examples) EXPECT_THROW(parse(line), Parsed) << line;
   EXPECT_THROW(parse("assay report --famly x"), CLI::ParseError);
 }
 
@@ -140,8 +147,8 @@ TEST_F(UsageRuns, TheCheapExamplesPass) {
         "assay schema", "assay selftest --list", "assay selftest --key no_max --quick",
         "assay fuzz safe_block/f32@host --evaluations 32"}) {
     bool found = false;
-    for (const Usage& u : usages())
-      for (const char* example : u.examples) found = found || std::string(line) == example;
+    for (const Command* u : all_commands())
+      for (const char* example : u->examples) found = found || std::string(line) == example;
     EXPECT_TRUE(found) << line << " is no example";
     const command_test::Outcome o = command_test::call_words(shell_words(line));
     EXPECT_EQ(o.status, kPassed) << line << "\n" << o.err << o.out;

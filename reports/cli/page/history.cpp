@@ -80,7 +80,7 @@ int run_history_command(const HistoryArguments& o) {
 
 }  // namespace
 
-void add_history_command(CLI::App& app, int& status) {
+static void add_history_command(CLI::App& app, int& status) {
   auto o = std::make_shared<HistoryArguments>();
   CLI::App* c = app.add_subcommand("history", "accuracy and speed of every kernel over several reports");
   c->add_option("folders", o->folders, "folders of assay report, check or sweep, oldest first")->required();
@@ -88,5 +88,11 @@ void add_history_command(CLI::App& app, int& status) {
   add_threads(*c, o->threads);
   c->callback([o, &status] { status = run_history_command(*o); });
 }
+
+const Command history_command = {
+    "history",
+    add_history_command,
+    {"0  written", kBadCallText},
+    {"assay history out/before out/after", "assay history out/before out/after --out out/history"}};
 
 }  // namespace assay

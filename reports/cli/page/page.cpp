@@ -58,7 +58,7 @@ int run_page_command(const PageArguments& o) {
 
 }  // namespace
 
-void add_page_command(CLI::App& app, int& status) {
+static void add_page_command(CLI::App& app, int& status) {
   auto o = std::make_shared<PageArguments>();
   CLI::App* c = app.add_subcommand("page", "makes the pages of a folder again from its records");
   c->add_option(
@@ -68,5 +68,10 @@ void add_page_command(CLI::App& app, int& status) {
   add_threads(*c, o->threads);
   c->callback([o, &status] { status = run_page_command(*o); });
 }
+
+const Command page_command = {"page",
+                              add_page_command,
+                              {"0  written", kBadCallText},
+                              {"assay page out/report", "assay page reports/published/h200"}};
 
 }  // namespace assay

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -15,9 +14,7 @@
 #include "reports/cheats/cheats.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/data/environment.hpp"
-#include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
-#include "reports/out/out_folder.hpp"
 
 namespace assay {
 namespace {
@@ -67,10 +64,9 @@ std::vector<const cheats::Cheat*> chosen(const std::string& name) {
   return some;
 }
 
-VerdictDocument document_of(const std::vector<Tried>& all, int status, double seconds) {
+VerdictDocument document_of(const std::vector<Tried>& all, double seconds) {
   VerdictDocument d;
   d.command = "selftest --cheats";
-  d.exit_status = status;
   d.seconds = seconds;
   d.environment = environment();
   std::int64_t as_expected = 0, otherwise = 0, not_run = 0;
@@ -89,6 +85,7 @@ VerdictDocument document_of(const std::vector<Tried>& all, int status, double se
   }
   d.counts = {{"as_expected", as_expected}, {"otherwise", otherwise}, {"not_run", not_run}};
   d.verdict = otherwise > 0 ? "FAIL" : as_expected > 0 ? "PASS" : "NOT RUN";
+  d.exit_status = otherwise > 0 ? kFailed : as_expected > 0 ? kPassed : kEnvironment;
   d.reason = fmt::format("{} cheats got the answer that was expected, {} another one, {} did not run",
                          as_expected, otherwise, not_run);
   return d;
@@ -112,12 +109,10 @@ void list_cheats() {
   for (const cheats::Cheat& c : cheats::all()) fmt::print("{:<24} {}\n", c.name, c.what);
 }
 
-int run_cheats_command(const std::string& name, const std::string& out_name, const AnswerOptions& options) {
-  const auto begin = std::chrono::steady_clock::now();
-  VerdictOutput answer(options);
+int run_cheats_command(const std::string& name, const FrameOptions& options) {
+  RunFrame run(options);
   const std::vector<const cheats::Cheat*> some = chosen(name);
-  const OutFolder out(out_name);
-  const fs::path scratch = out / "cheats";
+  const fs::path scratch = run.open_folder() / "cheats";
   std::vector<Tried> all;
   for (const cheats::Guard guard : cheats::guards())
     for (const cheats::Cheat* const c : some) {
@@ -132,12 +127,10 @@ int run_cheats_command(const std::string& name, const std::string& out_name, con
       std::fflush(stdout);
       if (t.verdict.outcome == cheats::Outcome::as_expected) fs::remove_all(folder);
     }
-  VerdictDocument d =
-      document_of(all, 0, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  d.exit_status = d.verdict == "PASS" ? kPassed : d.verdict == "FAIL" ? kFailed : kEnvironment;
-  write_files({{out / "cheats.jsonl", json_lines(all)}});
+  VerdictDocument d = document_of(all, run.seconds());
+  run.finish({{"cheats.jsonl", json_lines(all)}}, std::ssize(all), d.exit_status);
   fmt::print("{}: {}\n", d.verdict, d.reason);
-  return answer.give(std::move(d), out.path(), {"cheats.jsonl"});
+  return run.give(std::move(d));
 }
 
 }  // namespace assay

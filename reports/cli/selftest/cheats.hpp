@@ -4,14 +4,14 @@
 
 #include <string>
 
-#include "reports/terminal/answer.hpp"
+#include "reports/cli/run_frame.hpp"
 
 namespace assay {
 
 /// Runs the cheat of this name under each guard that works here; all of them if `name` is empty. Writes
-/// cheats.jsonl into `out`. Returns the exit status: 1 if one did not get the answer that its table expects,
+/// cheats.jsonl into --out. Returns the exit status: 1 if one did not get the answer that its table expects,
 /// 3 if none could run. Throws InputError if no cheat has the name.
-int run_cheats_command(const std::string& name, const std::string& out, const AnswerOptions& answer);
+int run_cheats_command(const std::string& name, const FrameOptions& options);
 /// Prints their names and what they do.
 void list_cheats();
 

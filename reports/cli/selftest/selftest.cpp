@@ -8,27 +8,24 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "accuracy/reproduce.hpp"
 #include "reference/error.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/run_frame.hpp"
 #include "reports/cli/selftest/cheats.hpp"
-#include "reports/data/files.hpp"
+#include "reports/data/environment.hpp"
 #include "reports/data/say.hpp"
-#include "reports/out/journal.hpp"
-#include "reports/out/shard_folder.hpp"
-#include "reports/terminal/answer.hpp"
 #include "reports/terminal/colour.hpp"
 
 namespace assay {
 namespace {
 
 struct SelftestArguments {
-  std::string key, out = "out/selftest", shard;
-  bool quick = false, list = false, resume = false, cheats = false;
-  AnswerOptions answer;
+  FrameOptions run{.out = "out/selftest"};
+  std::string key;
+  bool quick = false, list = false, cheats = false;
   int threads = 0;
 };
 
@@ -44,7 +41,6 @@ VerdictDocument document_of(const Selftest& s, int status) {
   d.verdict = selftest_word(s);
   d.exit_status = status;
   d.reason = selftest_verdict(s);
-  d.part = s.part;
   d.seconds = s.seconds;
   d.environment = s.environment;
   const SelftestCounts n = count(s);
@@ -68,58 +64,52 @@ VerdictDocument document_of(const Selftest& s, int status) {
 }
 
 int run_selftest_command(const SelftestArguments& o) {
-  VerdictOutput answer(o.answer);
-  const Shard shard = part_of_run(o.shard);
-  const OutFolder out(shard_folder(o.out, shard));
-  Journal journal(out, o.resume);
-  const InterruptNote note(journal.path(), journal.finished());
-  SelftestOptions options;
-  options.name = o.key;
-  options.quick = o.quick;
-  options.part = shard.index;
-  options.parts = shard.count;
-  options.threads = o.threads;
-  options.progress = [](std::int64_t done, std::int64_t planned) {
-    if (done % 20 == 0 || done == planned) say("{} of {} entries\n", done, planned);
-  };
-  options.earlier = [&](const Mutant& m) -> std::optional<SelftestEntry> {
-    const std::optional<nlohmann::json> j = journal.take(m.variant.key() + "|" + m.id);
-    return j ? std::optional(selftest_entry_from_json(*j, m)) : std::nullopt;
-  };
-  options.keep = [&](const SelftestEntry& e) {
-    journal.add(e.mutant->variant.key() + "|" + e.mutant->id, to_json(e));
-  };
-  Selftest s = run_selftest(options);
-  s.part = shard.words();
+  RunFrame run(o.run);
+  const Shard& part = run.part();
+  run.open_folder();
+  run.open_journal();
+  const std::vector<const Mutant*> all = selftest_entries(o.key);
+  Selftest s{.environment = environment(), .peer_rows = o.quick ? 16 : 128, .part = part.words()};
+  std::vector<const Mutant*> mine;
+  std::vector<std::string> names;
+  for (auto i = static_cast<std::size_t>(part.index); i < all.size();
+       i += static_cast<std::size_t>(part.count)) {
+    mine.push_back(all[i]);
+    names.push_back(all[i]->variant.key() + "|" + all[i]->id);
+  }
+  MutantInputs inputs(o.quick);
+  s.entries = run.units<SelftestEntry>(
+      names, o.threads, [&](std::size_t i) { return judge_entry(*mine[i], inputs, s.peer_rows); },
+      [&](std::size_t i, SelftestEntry& e, std::size_t done) {
+        e.mutant = mine[i];
+        if (done % 20 == 0 || done == mine.size()) say("{} of {} entries\n", done, mine.size());
+      });
+  s.seconds = run.seconds();
   const int status = selftest_passed(s) ? kPassed : kFailed;
-  Files files = {{out / "selftest.jsonl", render_selftest_json_lines(s)},
-                 {out / "selftest.html", render_selftest_page(s)}};
-  add_shard_file(files, out.path(), shard_end(shard, std::ssize(s.entries), status));
-  write_files(files);
-  journal.finish();
-  print_verdict(render_selftest_terminal(s, std::filesystem::absolute(out / "selftest.html").string()));
-  return answer.give(document_of(s, status), out.path(), {"selftest.jsonl", "selftest.html"});
+  run.finish({{"selftest.jsonl", render_selftest_json_lines(s)}, {"selftest.html", render_selftest_page(s)}},
+             std::ssize(s.entries), status);
+  print_verdict(render_selftest_terminal(s, run.shown("selftest.html")));
+  return run.give(document_of(s, status));
 }
 
 }  // namespace
 
-void add_selftest_command(CLI::App& app, int& status) {
+static void add_selftest_command(CLI::App& app, int& status) {
   auto o = std::make_shared<SelftestArguments>();
   CLI::App* c =
       app.add_subcommand("selftest", "planted faults, cheats and right kernels against every check");
   c->add_option("--key", o->key, "one entry, by name, id or key (all)");
-  add_out(*c, o->out, "folder for selftest.html and selftest.jsonl")->capture_default_str();
+  add_out(*c, o->run.out, "folder for selftest.html and selftest.jsonl")->capture_default_str();
   c->add_flag("--quick", o->quick, "fewer rows for the rules of other projects");
   add_threads(*c, o->threads, "host threads (one per core)");
-  add_answer_options(*c, o->answer);
-  add_resume(*c, o->resume);
-  add_shard(*c, o->shard);
+  add_frame_options(*c, o->run);
+  add_shard(*c, o->run.shard);
   c->add_flag("--cheats", o->cheats,
               "instead: kernels, files and certificates that are made to deceive this program");
   c->add_flag("--list", o->list, "list the entries instead");
   c->callback([o, &status] {
     if (o->list) {
-      refuse_answer(o->answer, "--list");
+      refuse_answer(o->run.answer, "--list");
       o->cheats ? list_cheats() : list();
       return;
     }
@@ -127,10 +117,17 @@ void add_selftest_command(CLI::App& app, int& status) {
       status = run_selftest_command(*o);
       return;
     }
-    if (o->resume || !o->shard.empty() || o->quick)
+    if (o->run.resume || !o->run.shard.empty() || o->quick)
       throw InputError("--cheats runs whole: --quick, --resume and --shard are for the other entries");
-    status = run_cheats_command(o->key, o->out, o->answer);
+    status = run_cheats_command(o->key, o->run);
   });
 }
+
+const Command selftest_command = {
+    "selftest",
+    add_selftest_command,
+    {"0  every fault was refused by the check it names, and every right kernel passed", "1  one was not",
+     kBadCallText, kNoGpuText},
+    {"assay selftest --list", "assay selftest --key no_max --quick"}};
 
 }  // namespace assay

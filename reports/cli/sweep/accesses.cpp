@@ -126,7 +126,7 @@ int run_accesses_command(const AccessesArguments& o) {
 
 }  // namespace
 
-void add_sweep_accesses(CLI::App& sweep, int& status) {
+static void add_sweep_accesses(CLI::App& sweep, int& status) {
   auto o = std::make_shared<AccessesArguments>();
   CLI::App* c =
       sweep.add_subcommand("accesses", "measure the elements loaded and stored per element of the row");
@@ -142,5 +142,11 @@ void add_sweep_accesses(CLI::App& sweep, int& status) {
   add_device(*c, o->device);
   c->callback([o, &status] { status = run_accesses_command(*o); });
 }
+
+const Command sweep_accesses_command = {
+    "sweep accesses",
+    add_sweep_accesses,
+    {"0  measured", "1  a measurement failed", kBadCallText, kNoGpuText},
+    {"assay sweep accesses --key safe_block/f32@host --V 1000", "assay sweep accesses --metrics"}};
 
 }  // namespace assay

@@ -64,7 +64,7 @@ int run_launch_command(const LaunchArguments& o) {
 
 }  // namespace
 
-void add_sweep_launch(CLI::App& sweep, int& status) {
+static void add_sweep_launch(CLI::App& sweep, int& status) {
   auto o = std::make_shared<LaunchArguments>();
   CLI::App* c = sweep.add_subcommand(
       "launch", "launch one kernel several times on cold buffers, and no other kernel, for a profiler");
@@ -78,5 +78,12 @@ void add_sweep_launch(CLI::App& sweep, int& status) {
   add_device(*c, o->device);
   c->callback([o, &status] { status = run_launch_command(*o); });
 }
+
+const Command sweep_launch_command = {
+    "sweep launch",
+    add_sweep_launch,
+    {"0  launched", kBadCallText, kNoGpuText},
+    {"assay sweep launch --key safe_block/f32@host --V 1000 --rows 4",
+     "assay sweep launch --key online_block/f16@cuda --V 32768 --rows 4000 --launches 3"}};
 
 }  // namespace assay

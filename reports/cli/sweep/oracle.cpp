@@ -72,7 +72,7 @@ int run_oracle_command(const OracleSweepArguments& o) {
 
 }  // namespace
 
-void add_sweep_oracle(CLI::App& sweep, int& status) {
+static void add_sweep_oracle(CLI::App& sweep, int& status) {
   CLI::App* c = sweep.add_subcommand("oracle",
                                      "measure the elements judged per second, by MPFR and by the "
                                      "fast tier");
@@ -89,5 +89,12 @@ void add_sweep_oracle(CLI::App& sweep, int& status) {
   add_require(*c, o->require);
   c->callback([o, &status] { status = run_oracle_command(*o); });
 }
+
+const Command sweep_oracle_command = {
+    "sweep oracle",
+    add_sweep_oracle,
+    {"0  measured", "1  a comparison failed while it was measured", kBadCallText, kNoGpuText},
+    {"assay sweep oracle --key safe_block/f32@host --V 1000 --rows 2",
+     "assay sweep oracle --out out/oracle"}};
 
 }  // namespace assay

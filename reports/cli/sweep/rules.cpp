@@ -10,7 +10,7 @@
 
 namespace assay {
 
-void add_sweep_rules(CLI::App& sweep, int& status) {
+static void add_sweep_rules(CLI::App& sweep, int& status) {
   CLI::App* c = sweep.add_subcommand(
       "rules", "by which rules launches are timed, as JSON: for peers.py and write_goals.py");
   c->callback([&status] {
@@ -18,5 +18,10 @@ void add_sweep_rules(CLI::App& sweep, int& status) {
     status = kPassed;
   });
 }
+
+const Command sweep_rules_command = {"sweep rules",
+                                     add_sweep_rules,
+                                     {"0  printed", kBadCallText},
+                                     {"assay sweep rules", "assay sweep rules > rules.json"}};
 
 }  // namespace assay

@@ -114,7 +114,7 @@ int run_split_command(const SplitArguments& o) {
 
 }  // namespace
 
-void add_sweep_split(CLI::App& sweep, int& status) {
+static void add_sweep_split(CLI::App& sweep, int& status) {
   auto o = std::make_shared<SplitArguments>();
   CLI::App* c = sweep.add_subcommand(
       "split", "rows split over several GPUs, beside what each GPU takes alone for its part of the columns");
@@ -138,5 +138,11 @@ void add_sweep_split(CLI::App& sweep, int& status) {
   add_out(*c, o->out, "folder of split.jsonl; other records in it stay")->capture_default_str();
   c->callback([o, &status] { status = run_split_command(*o); });
 }
+
+const Command sweep_split_command = {
+    "sweep split",
+    add_sweep_split,
+    {"0  measured, and the rows are right", "1  a row is wrong", kBadCallText, kNoGpuText},
+    {"assay sweep split --gpus 2", "assay sweep split --gpus 4 --dtype bf16 --V 1048576 --rows 1000"}};
 
 }  // namespace assay

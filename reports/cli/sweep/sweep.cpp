@@ -15,27 +15,24 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/progress.hpp"
+#include "reports/cli/run_frame.hpp"
 #include "reports/cli/sweep/sweep_answer.hpp"
 #include "reports/data/say.hpp"
-#include "reports/out/journal.hpp"
-#include "reports/out/out_folder.hpp"
-#include "reports/out/shard_folder.hpp"
 #include "reports/sweep/data/compare.hpp"
 #include "reports/sweep/engine.hpp"
 #include "reports/sweep/outcome.hpp"
 #include "reports/sweep_page/write_page.hpp"
-#include "reports/terminal/answer.hpp"
 
 namespace assay {
 namespace {
 
 struct SweepArguments {
+  FrameOptions run{.out = "out/sweep"};
   SweepSelection selection;
   SweepOptions sweep;
-  std::string out = "out/sweep", budget, require, compare, fresh, shard;
-  bool quick = false, full = false, plan = false, resume = false;
+  std::string budget, require, compare, fresh;
+  bool quick = false, full = false, plan = false;
   int device = 0;
-  AnswerOptions answer;
 };
 
 /// Reads "90s", "9m", "1h" as seconds.
@@ -79,13 +76,12 @@ std::vector<SweepRecord> of_this_run(const std::vector<SweepRecord>& records,
 }
 
 int run_sweep_command(SweepArguments& o) {
-  if (o.plan) refuse_answer(o.answer, "--plan");
-  VerdictOutput answer(o.answer);
+  if (o.plan) refuse_answer(o.run.answer, "--plan");
+  RunFrame run(o.run);
   if (!o.fresh.empty()) {
     if (o.compare.empty()) throw InputError("--new: needs --compare, which names the older file");
-    return answer.give(
-        answer_of_comparison(compare(some_sweep("--compare", o.compare), some_sweep("--new", o.fresh))), {},
-        {});
+    return run.give(
+        answer_of_comparison(compare(some_sweep("--compare", o.compare), some_sweep("--new", o.fresh))));
   }
   std::vector<SweepRecord> before;
   if (!o.compare.empty()) before = some_sweep("--compare", o.compare);
@@ -98,7 +94,7 @@ int run_sweep_command(SweepArguments& o) {
     o.sweep.budget_seconds = o.quick ? 240 : o.full ? 0 : 1200;
   std::vector<std::string> missing;
   // A list of configurations has no other line.
-  const Shard shard = o.plan ? fuzz::shard_of(o.shard) : part_of_run(o.shard);
+  const Shard shard = o.plan ? fuzz::shard_of(o.run.shard) : run.part();
   std::vector<SweepJob> plan = make_sweep_plan(o.selection, &missing);
   if (shard.count > 1) {
     // In the order of the plan, which begins with the most important.
@@ -119,38 +115,34 @@ int run_sweep_command(SweepArguments& o) {
   if (!any) {
     const std::string why = unavailable_reason(plan.front().subject->variant.backend);
     say("assay: sweep: {} (--host sweeps the host executor)\n", why);
-    return answer.give(answer_of_no_sweep(why, std::ssize(plan)), {}, {});
+    return run.give(answer_of_no_sweep(why, std::ssize(plan)));
   }
   family_named(o.sweep.family);
-  const OutFolder out(shard_folder(o.out, shard));
+  const std::filesystem::path& out = run.open_folder();
   Progress progress;
   std::atomic<std::int64_t> finished{0};
   o.sweep.progress = [&](std::int64_t done, std::int64_t planned) {
     finished = done;
     progress(done, planned);
   };
-  const InterruptNote note(out / "sweep.jsonl", finished);
-  const SweepResult result = run_sweep(plan, o.sweep, out.path());
+  run.note_interrupts("sweep.jsonl", finished);
+  const SweepResult result = run_sweep(plan, o.sweep, out);
   tell("{}", sweep_outcome(result, shard.words()));
   for (const std::string& line : missing) tell("peer not run: {}\n", line);
   tell("data: {}\n", (out / "sweep.jsonl").string());
-  tell("page: {}\n", write_sweep_page(out.path()).string());
+  tell("page: {}\n", write_sweep_page(out).string());
   VerdictDocument d = answer_of_sweep(result, of_this_run(result.records, plan, o.sweep));
-  d.part = shard.words();
   // A part need not time anything: assay merge asks whether anything ran.
   if (shard.count > 1 && result.failed == 0) d.exit_status = kPassed, d.verdict = "PASS";
   if (!before.empty()) add_comparison(d, compare(of_this_run(before, plan, o.sweep), result.records));
-  if (Files files; shard.count > 1) {
-    add_shard_file(files, out.path(),
-                   shard_end(shard, std::ssize(read_sweep(out / "sweep.jsonl")), d.exit_status));
-    write_files(files);
-  }
-  return answer.give(std::move(d), out.path(), {"sweep.jsonl", "sweep.html", "sweep.md"});
+  run.finish({}, std::ssize(read_sweep(out / "sweep.jsonl")), d.exit_status);
+  run.wrote({"sweep.jsonl", "sweep.html", "sweep.md"});
+  return run.give(std::move(d));
 }
 
 }  // namespace
 
-void add_sweep_command(CLI::App& app, int& status) {
+static void add_sweep_command(CLI::App& app, int& status) {
   auto o = std::make_shared<SweepArguments>();
   SweepSelection& s = o->selection;
   CLI::App* c =
@@ -174,17 +166,24 @@ void add_sweep_command(CLI::App& app, int& status) {
                 "start nothing after this time, as 90s, 9m or 1h: the rest is not_run (20m; --quick 4m)");
   c->add_flag("--plan", o->plan, "print what would be timed, in order, and time nothing");
   c->add_flag("--again", o->sweep.again, "also measure what --out has already");
-  add_shard(*c, o->shard);
-  c->add_flag("--resume", o->resume, "as without it: what --out has already is not measured again");
+  add_shard(*c, o->run.shard);
+  c->add_flag("--resume", o->run.resume, "as without it: what --out has already is not measured again");
   c->add_option("--compare", o->compare,
                 "an older sweep.jsonl: say what became slower or faster; exit 1 if anything became slower");
   c->add_option("--new", o->fresh, "with --compare: compare this sweep.jsonl, and measure nothing");
   add_device(*c, o->device);
   add_require(*c, o->require);
-  add_answer_options(*c, o->answer);
-  add_out(*c, o->out, "folder for sweep.jsonl, sweep.html, sweep_shapes.html and sweep.md")
+  add_answer_options(*c, o->run.answer);
+  add_out(*c, o->run.out, "folder for sweep.jsonl, sweep.html, sweep_shapes.html and sweep.md")
       ->capture_default_str();
-  CLI::App* page = c->add_subcommand("page", "make the pages and sweep.md again from a folder's records");
+  // If a subcommand is given, the sweep itself does nothing.
+  c->callback([c, o, &status] {
+    if (c->get_subcommands().empty()) status = run_sweep_command(*o);
+  });
+}
+
+static void add_sweep_page(CLI::App& sweep, int& status) {
+  CLI::App* page = sweep.add_subcommand("page", "make the pages and sweep.md again from a folder's records");
   auto folder = std::make_shared<std::string>();
   page->add_option("folder", *folder,
                    "the folder with sweep.jsonl, and with peers.jsonl, accesses.jsonl and split.jsonl "
@@ -194,15 +193,19 @@ void add_sweep_command(CLI::App& app, int& status) {
     tell("page: {}\n", write_sweep_page(*folder).string());
     status = kPassed;
   });
-  add_sweep_oracle(*c, status);
-  add_sweep_launch(*c, status);
-  add_sweep_accesses(*c, status);
-  add_sweep_rules(*c, status);
-  add_sweep_split(*c, status);
-  // If a subcommand is given, the sweep itself does nothing.
-  c->callback([c, o, &status] {
-    if (c->get_subcommands().empty()) status = run_sweep_command(*o);
-  });
 }
+
+const Command sweep_command = {
+    "sweep",
+    add_sweep_command,
+    {"0  measured, or nothing became slower",
+     "1  a measurement failed, or with --compare a key became slower", kBadCallText, kNoGpuText},
+    {"assay sweep --quick", "assay sweep --host --key safe_block/f32@host --V 1000 --rows 4 --out out/one"}};
+
+const Command sweep_page_command = {
+    "sweep page",
+    add_sweep_page,
+    {"0  done", kBadCallText, "3  the machine cannot do it"},
+    {"assay sweep page out/sweep", "assay sweep page reports/published/h200"}};
 
 }  // namespace assay
