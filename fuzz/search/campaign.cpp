@@ -25,12 +25,12 @@ std::string contents(const std::filesystem::path& file) {
 
 std::string name_of(const Variant& v, const CampaignOptions& o) { return o.name.empty() ? v.key() : o.name; }
 
-/// The corpus that this shard left, with the better entries of the other shards' files.
+/// The corpus that this search left, with the better entries of the other files.
 Corpus remembered(const CampaignOptions& o, const std::string& key) {
   Corpus own;
   own.key = key;
   if (o.corpus.empty() || !std::filesystem::exists(o.corpus)) return own;
-  const std::filesystem::path mine = corpus_file(o.corpus, key, o.shard);
+  const std::filesystem::path mine = corpus_file(o.corpus, key, o.suffix);
   if (std::filesystem::exists(mine)) own = corpus_from_text(contents(mine), mine.string());
   if (own.key != key) throw InputError(mine.string() + ": is the corpus of " + own.key);
   for (const std::filesystem::path& file : corpus_files(o.corpus)) {
@@ -51,8 +51,8 @@ FuzzFinding finding_of(const Variant& v, Op op, const Failure& f, const Campaign
   FuzzFinding found;
   found.record = s.record;
   found.launches = s.launches;
-  found.name = fmt::format("{}.{}-{}{}.json", file_name(name_of(v, o)), f.signature.check, f.signature.rows,
-                           o.shard.suffix());
+  found.name =
+      fmt::format("{}.{}-{}{}.json", file_name(name_of(v, o)), f.signature.check, f.signature.rows, o.suffix);
   CaseFile& c = found.file;
   c.key = v.key();
   c.origin = v.origin;
@@ -95,7 +95,6 @@ Campaign run_campaign(const std::function<Variant()>& candidate, Op op, const Ca
   Corpus corpus = o.from ? o.from->corpus : remembered(o, name_of(v, o));
   c.known_before = corpus.entries.size();
   SearchOptions options = o.search;
-  options.seed = o.shard.seed(options.seed);
   corpus.seed = options.seed;
   if (o.from) options.from = &o.from->result;
   std::vector<Signature> told;

@@ -11,7 +11,6 @@
 
 #include "fuzz/case_file.hpp"
 #include "fuzz/search/checkpoint.hpp"
-#include "fuzz/search/shard.hpp"
 #include "fuzz/shrink.hpp"
 
 namespace assay::fuzz {
@@ -21,7 +20,7 @@ struct FuzzFinding;
 struct CampaignOptions {
   SearchOptions search;
   ShrinkOptions shrink;
-  Shard shard;
+  std::string suffix;            // of the names of files, if the search is one of several
   std::filesystem::path corpus;  // folder; empty: no corpus is kept
   std::string name;              // of the candidate in the names of files, and in its corpus; empty: its key
   std::string found;             // the command, written into the case files

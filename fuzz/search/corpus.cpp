@@ -116,4 +116,19 @@ Corpus corpus_from_text(const std::string& text, const std::string& file) {
   return c;
 }
 
+std::string file_name(const std::string& key) {
+  std::string s = key;
+  for (char& c : s) {
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+    if (!plain) c = '-';
+  }
+  return s;
+}
+
+std::filesystem::path corpus_file(const std::filesystem::path& folder, const std::string& key,
+                                  const std::string& suffix) {
+  return folder / (file_name(key) + suffix + ".corpus.jsonl");
+}
+
 }  // namespace assay::fuzz

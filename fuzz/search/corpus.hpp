@@ -43,4 +43,10 @@ std::string share_feature(Check check, bool far, std::int64_t V);
 /// Throws InputError with the file and line that cannot be read.
 Corpus corpus_from_text(const std::string& text, const std::string& file);
 
+/// A key as a file name: "online_block-f32-host".
+std::string file_name(const std::string& key);
+/// Path of the corpus file of a key. `suffix`: of one of several searches, such as ".0-of-2".
+std::filesystem::path corpus_file(const std::filesystem::path& folder, const std::string& key,
+                                  const std::string& suffix = "");
+
 }  // namespace assay::fuzz

@@ -139,8 +139,8 @@ CLI::Option* add_shard(CLI::App& command, std::string& shard) {
                             "SLURM_STEP_NUM_TASKS");
 }
 
-fuzz::Shard part_of_run(const std::string& given) {
-  fuzz::Shard shard = fuzz::shard_of(given);
+Shard part_of_run(const std::string& given) {
+  Shard shard = shard_of(given);
   if (shard.count > 1) {
     tell("{} of this run, taken from {}; assay merge puts the parts together\n", shard.words(), shard.from);
     flush_output();

@@ -12,8 +12,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "fuzz/search/shard.hpp"
 #include "reports/out/run_seed.hpp"
+#include "reports/out/shard_folder.hpp"
 
 namespace assay {
 
@@ -87,7 +87,7 @@ CLI::Option* add_resume(CLI::App& command, bool& resume);
 CLI::Option* add_shard(CLI::App& command, std::string& shard);
 /// The part of --shard, or of the launcher that started this process. Where a run is divided it prints one
 /// line that says which part this is, and what says so. Throws InputError.
-fuzz::Shard part_of_run(const std::string& given);
+Shard part_of_run(const std::string& given);
 
 /// --family: one or several names of assay list --families. The command itself checks them with family_named.
 /// One name is that of a family whose rows are drawn: require_drawn.

@@ -20,6 +20,7 @@
 #include "reference/error.hpp"
 #include "reference/file_writing.hpp"
 #include "reference/json_text.hpp"
+#include "reports/data/files.hpp"
 #include "reports/out/journal.hpp"
 #include "reports/out/shard_folder.hpp"
 #include "reports/records/about.hpp"
@@ -317,7 +318,7 @@ Merged merge_parts(const std::vector<fs::path>& folders, const fs::path& out) {
       }
     }
   for (const auto& [key, list] : corpora)
-    small.emplace_back(fuzz::corpus_file(out, key, {}), fuzz::merged(list).text());
+    small.emplace_back(fuzz::corpus_file(out, key), fuzz::merged(list).text());
   const bool contracts = fs::exists(parts.front()->folder / kContractFile);
   if (contracts) small.emplace_back(out / kContractFile, merged_contracts(parts));
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One part of a run that many processes share: `--shard 2/4` is the third of four. Each part writes to a
-// folder of its own inside --out, "shard-2-of-4", and `assay merge` puts the parts together.
+// folder of its own inside --out, "shard-2-of-4", and `assay merge` puts the parts together. An MPI or Slurm
+// launcher says which part in the environment. Shards of a search differ in their seeds and file names and
+// share nothing else.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +10,25 @@
 #include <string>
 #include <vector>
 
-#include "fuzz/search/shard.hpp"
-
 namespace assay {
 
-using fuzz::Shard;
+struct Shard {
+  int index = 0, count = 1;
+  /// What says so, for people: "--shard", "PMI_RANK and PMI_SIZE"; empty if nothing does.
+  std::string from = {};
+  /// The seed of this shard's search, and the part of names of its files: ".0-of-2"; empty if there is one
+  /// shard.
+  std::uint64_t seed(std::uint64_t of_all) const;
+  std::string suffix() const;
+  /// "part 1 of 4"; empty if there is one shard.
+  std::string words() const;
+};
+
+/// The shard from `given`, such as "1/4". Otherwise from the first of these in the environment:
+/// OMPI_COMM_WORLD_RANK and _SIZE, PMI_RANK and PMI_SIZE, and in a step of srun SLURM_PROCID and
+/// SLURM_STEP_NUM_TASKS. In a batch script of Slurm nothing is divided: sbatch sets SLURM_PROCID and
+/// SLURM_NTASKS there, too, and runs it once. Throws InputError if it makes no sense.
+Shard shard_of(const std::string& given);
 
 /// The folder that this part writes to; --out itself if there is one part.
 std::filesystem::path shard_folder(const std::filesystem::path& out, const Shard& shard);

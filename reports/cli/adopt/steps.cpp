@@ -5,6 +5,7 @@
 
 #include "accuracy/bounds/bounds.hpp"
 #include "accuracy/case/case.hpp"
+#include "fuzz/search/corpus.hpp"
 #include "kernels/adapter/compile/one_file.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
@@ -100,7 +101,7 @@ void fuzz_step(const std::vector<Target>& targets, const StepOptions& o, const O
     const FuzzOutcome one = fuzz_target(t, t.variant.op, f, {}, folder, journal);
     flush_output();
     records += one.records;
-    write_files({{fuzz::corpus_file(folder / "corpus", t.unique_name(), {}), one.corpus}});
+    write_files({{fuzz::corpus_file(folder / "corpus", t.unique_name()), one.corpus}});
     facts.searched.push_back({.key = t.variant.key(),
                               .planned = o.evaluations > 0 ? o.evaluations : one.evaluations,
                               .evaluations = one.evaluations,

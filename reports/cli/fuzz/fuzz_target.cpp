@@ -157,14 +157,14 @@ std::vector<fuzz::Genome> inputs_of(const std::string& corpus) {
 }
 
 /// Searches one candidate and writes its case files and its corpus.
-FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const fuzz::Shard& shard,
+FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const Shard& shard,
                      const std::filesystem::path& out, const std::string& name, Journal& journal) {
   const Variant& v = candidate.variant;
   fuzz::CampaignOptions c;
   c.search.on_device = &v;
   c.search.evaluations = o.evaluations;
   c.search.seconds = !o.time.empty() ? seconds_of(o.time) : o.evaluations > 0 ? 0 : 30;
-  c.search.seed = o.seed.value;
+  c.search.seed = shard.seed(o.seed.value);
   c.search.domain = fuzz::domain_of(v, op);
   if (!o.sizes.empty()) {
     c.search.domain.sizes = o.sizes;
@@ -173,7 +173,7 @@ FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const
   }
   const int cores = thread_count(0);
   c.search.workers = on_device(v) ? std::min(4, cores) : o.jobs > 0 ? o.jobs : cores;
-  c.shard = shard;
+  c.suffix = shard.suffix();
   c.corpus = o.corpus;
   c.name = candidate.unique_name();
   c.found = fmt::format("assay fuzz {} --seed {}", candidate.words, o.seed.value);
@@ -187,7 +187,7 @@ FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const
   c.search.progress = [&progress](const fuzz::SearchResult& r) { progress(r); };
   Checkpoints keep(journal, name);
   const auto write_corpus = [&](const std::string& text) {
-    if (!o.corpus.empty()) write_files({{fuzz::corpus_file(o.corpus, c.name, shard), text}});
+    if (!o.corpus.empty()) write_files({{fuzz::corpus_file(o.corpus, c.name, c.suffix), text}});
   };
   c.search.learned = [&](const fuzz::SearchResult& r, const fuzz::Corpus& known) {
     if (keep(r, known)) write_corpus(known.text());
@@ -266,7 +266,7 @@ void each_field(O& o, Visit& visit) {
   visit("constants", o.constants);
 }
 
-FuzzOutcome fuzz_target(const Target& target, Op op, const FuzzOptions& o, const fuzz::Shard& shard,
+FuzzOutcome fuzz_target(const Target& target, Op op, const FuzzOptions& o, const Shard& shard,
                         const std::filesystem::path& out, Journal& journal) {
   const std::string name = target.words + " as " + target.variant.key();
   if (const std::optional<nlohmann::json> had = journal.take_last("end of " + name)) {

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <string>
 
-#include "fuzz/search/shard.hpp"
 #include "reports/cli/fuzz/fuzz_options.hpp"
 #include "reports/out/journal.hpp"
 
@@ -39,7 +38,7 @@ std::string words_of_branches(const FuzzOutcome& o);
 
 /// Searches one kernel, prints what came out, and writes its case files into `out` and its corpus. Goes on
 /// with what the journal knows.
-FuzzOutcome fuzz_target(const Target& target, Op op, const FuzzOptions& options, const fuzz::Shard& shard,
+FuzzOutcome fuzz_target(const Target& target, Op op, const FuzzOptions& options, const Shard& shard,
                         const std::filesystem::path& out, Journal& journal);
 
 }  // namespace assay

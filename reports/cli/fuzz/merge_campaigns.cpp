@@ -87,7 +87,7 @@ int merge_campaigns(const FuzzOptions& o, RunFrame& run) {
   prepare_folder(to);
   run.open_folder();
   for (const auto& [key, list] : corpora)
-    out.emplace_back(fuzz::corpus_file(to, key, {}), fuzz::merged(list).text());
+    out.emplace_back(fuzz::corpus_file(to, key), fuzz::merged(list).text());
   const std::string lines = fmt::format("{}{}", fmt::join(records, "\n"), records.empty() ? "" : "\n");
   out.emplace_back(run / "records.jsonl", lines);
   write_files(out);

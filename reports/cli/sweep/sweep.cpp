@@ -94,7 +94,7 @@ int run_sweep_command(SweepArguments& o) {
     o.sweep.budget_seconds = o.quick ? 240 : o.full ? 0 : 1200;
   std::vector<std::string> missing;
   // A list of configurations has no other line.
-  const Shard shard = o.plan ? fuzz::shard_of(o.run.shard) : run.part();
+  const Shard shard = o.plan ? shard_of(o.run.shard) : run.part();
   std::vector<SweepJob> plan = make_sweep_plan(o.selection, &missing);
   if (shard.count > 1) {
     // In the order of the plan, which begins with the most important.
