@@ -6,7 +6,7 @@ file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS
 add_library(assay_test_objects OBJECT ${test_sources})
 # These include kernel headers, which contain nvcc's #pragma unroll.
 set_source_files_properties(kernels/building_blocks/row_walk_test.cpp kernels/building_blocks/onepass/team_test.cpp
-  kernels/building_blocks/onepass/anywhere_test.cpp kernels/building_blocks/row_divisor_test.cpp
+  kernels/building_blocks/onepass/anywhere_test.cpp
   kernels/building_blocks/onepass_topk/ladder_test.cpp kernels/building_blocks/onepass_topk/cluster_test.cpp
   kernels/building_blocks/onepass_topk/sampler_test.cpp PROPERTIES
   COMPILE_OPTIONS -Wno-unknown-pragmas)
@@ -40,7 +40,7 @@ if(ASSAY_SANITIZE)
   # third of the build. `ctest -L sanitizer` runs everything. TSan runs fibers some fifty times slower, so its
   # small set contains only what can race.
   set(small reports/runs/sanitizer_test.cpp kernels/host/executor_test.cpp kernels/host/executor_fault_test.cpp
-    kernels/host/executor_memory_test.cpp kernels/host/executor_race_test.cpp kernels/host/executor_warp_test.cpp kernels/host/executor_cluster_test.cpp)
+    kernels/host/executor_memory_test.cpp kernels/host/executor_warp_test.cpp kernels/host/executor_cluster_test.cpp)
   if(NOT ASSAY_SANITIZE STREQUAL "thread")
     list(APPEND small reference/files/npy_test.cpp reference/files/tensor_file_test.cpp kernels/host/half_test.cpp accuracy/verdict/checker_test.cpp
       accuracy/record_test.cpp reference/oracle/fast_row_test.cpp accuracy/fast_judge/fast_judge_test.cpp)

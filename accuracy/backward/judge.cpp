@@ -13,6 +13,61 @@
 namespace assay {
 namespace {
 
+/// Covers the evaluation of a bound in double.
+constexpr double kInflateBackward = 1 + 0x1p-24;
+
+}  // namespace
+
+double BackwardBounds::element(const BackwardRow& r, std::size_t i) const {
+  return (own[i] + std::fabs(r.y[i]) * sum) * kInflateBackward;
+}
+
+BackwardBounds backward_bounds(const Terms& t, const BackwardRow& row) {
+  BackwardBounds b;
+  const auto n = static_cast<double>(row.y.size());
+  const double u = t.u, half = 0.5 * min_subnormal(t.arithmetic), flush = t.flush;
+  const double grow = std::expm1((t.h + 1) * std::log1p(u));
+  // Every product may underflow. If results are flushed, every addition may too, and a subnormal y or dy may
+  // be read as 0.
+  b.sum = (grow * row.absolute + (1 + grow) * n * (half + (4 + row.largest) * flush)) * kInflateBackward;
+  const double s = std::max(std::fabs(row.s.lo), std::fabs(row.s.hi)), most = s + b.sum;
+  b.own.resize(row.y.size());
+  for (std::size_t i = 0; i < row.y.size(); ++i) {
+    const double y = std::fabs(row.y[i]), x = std::max(std::fabs(row.x[i].lo), std::fabs(row.x[i].hi));
+    const double products = u * (1 + u) * y * (std::fabs(row.dy[i]) + most);
+    b.own[i] = (products + u * (x + y * b.sum) + 2 * (1 + u) * half +
+                (5 + 2 * y + std::fabs(row.dy[i]) + most) * flush) *
+               kInflateBackward;
+  }
+  return b;
+}
+
+std::string outside_backward(const Claim& claim, const BackwardRow& row) {
+  if (claim.internals != Internals::f32)
+    return "16-bit arithmetic: no bound of a backward pass is claimed for it";
+  if (4 * (row.absolute + row.largest) >= max_finite(Dtype::f32)) return "a sum of y dy may overflow";
+  return {};
+}
+
+Enclosure before_rounding(const Terms& t, Dtype out, double g) {
+  if (!t.narrows || !std::isfinite(g)) return {g, g};
+  const RoundsTo all = rounds_to(out, std::fabs(g));
+  if (g == 0) return {-all.hi, all.hi};
+  return g < 0 ? Enclosure{-all.hi, -all.lo} : Enclosure{all.lo, all.hi};
+}
+
+ImpliedSum implied_sum(const Terms& t, Dtype out, const BackwardRow& row, const BackwardBounds& b,
+                       std::size_t i, double g) {
+  const Enclosure v = before_rounding(t, out, g);
+  const double y = std::fabs(row.y[i]), sign = row.y[i] < 0 ? -1 : 1;
+  const double middle = 0.5 * (v.lo + v.hi), reach = 0.5 * (v.hi - v.lo);
+  const double quotient = sign * middle / y;
+  const double evaluation = 0x1p-50 * (std::fabs(row.dy[i]) + std::fabs(quotient));
+  return {row.dy[i] - quotient, ((reach + b.own[i]) / y + evaluation) * kInflateBackward};
+}
+
+namespace {
+
 /// A finite value within the bound may still round to infinity.
 bool overflows(const BackwardContext& c, const Enclosure& x, double bound, double g) {
   const double most = max_finite(c.out) * (1 + 0.5 * unit_roundoff(c.out));
@@ -146,6 +201,48 @@ void judge_special_backward(const BackwardContext& c, std::span<const double> va
           "row {}, column {}: y or dy of the row holds {}, got {:g}", c.number, i,
           c.row.nan ? "a NaN, which must give NaN" : "an infinity, which leaves nothing finite", g);
   }
+}
+
+/// The usual mistakes of a backward pass, found from the sum that its outputs imply. They only give words to
+/// a failure; no verdict depends on them.
+std::string cause_of_sum(const BackwardRow& row, double lo, double hi, std::span<const NamedSum> other_sums) {
+  const double s = 0.5 * (row.s.lo + row.s.hi);
+  // The implied sum is an interval as wide as a few roundings. A sum that is rounded differently lies close
+  // to it.
+  const double room = 4 * (hi - lo) + 0x1p-20 * row.absolute;
+  const auto is = [&](double other) {
+    return other >= lo - room && other <= hi + room && std::fabs(other - s) > 2 * room;
+  };
+  if (is(-s)) return "the sum has the wrong sign";
+  if (is(0)) return "no sum was subtracted";
+  if (row.y.size() > 1 && is(s - row.y.back() * row.dy.back())) return "the sum lacks the last column";
+  for (const NamedSum& o : other_sums)
+    if (is(o.s)) return fmt::format("it is the sum of {}", o.name);
+  double dy = 0;
+  for (const double g : row.dy) dy += g;
+  if (is(dy)) return "it is the sum of dy alone";
+  if (is(s / static_cast<double>(row.y.size()))) return "it is a mean, not a sum";
+  for (std::size_t j = 0; j < row.y.size(); ++j)
+    if (is(s - row.y[j] * row.dy[j])) return fmt::format("it lacks no more than column {}", j);
+  return {};
+}
+
+std::string cause_of_outputs(const BackwardContext& c, std::span<const double> values) {
+  const BackwardRow& r = c.row;
+  const double s = 0.5 * (r.s.lo + r.s.hi);
+  const double u = std::max(unit_roundoff(c.out), 0x1p-20);
+  const auto all = [&](auto formula) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double scale = (1 + std::fabs(r.y[i])) * (std::fabs(r.dy[i]) + std::fabs(s) + r.absolute);
+      if (!(std::fabs(values[i] - formula(i)) <= 8 * u * scale)) return false;
+    }
+    return true;
+  };
+  if (all([&](std::size_t i) { return r.dy[i] * (r.y[i] - s); })) return "y and dy are swapped";
+  if (all([&](std::size_t i) { return r.dy[i] - s; })) return "y is missing as a factor";
+  if (all([&](std::size_t i) { return r.dy[i] - r.y[i] * s; })) return "y is missing as a factor of dy";
+  if (all([&](std::size_t) { return 0.0; })) return "every output is 0";
+  return {};
 }
 
 }  // namespace assay

@@ -319,7 +319,7 @@ template <class Kernel>
   launch_clusters(3, 4, 32, kernel);
   std::exit(0);
 }
-// As in executor_race_test.cpp.
+// As in executor_fault_test.cpp.
 #define EXPECT_CHILD(status, text, ...)           \
   GTEST_FLAG_SET(death_test_style, "threadsafe"); \
   EXPECT_EXIT(run_and_exit(__VA_ARGS__), testing::ExitedWithCode(status), text)

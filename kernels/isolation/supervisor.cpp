@@ -14,7 +14,6 @@
 #include "kernels/isolation/process/sandboxed.hpp"
 #include "kernels/isolation/shared/memory_limit.hpp"
 #include "kernels/isolation/shared/runtime_name.hpp"
-#include "kernels/isolation/supervisor_ask.hpp"
 #include "reference/error.hpp"
 
 namespace assay::isolation {

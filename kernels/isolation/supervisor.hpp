@@ -2,13 +2,19 @@
 // The supervisor of one worker. It keeps the worker alive, makes launches in it, and survives its crashes.
 #pragma once
 
+#include <signal.h>
+
+#include <algorithm>
 #include <array>
+#include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/candidate.hpp"
@@ -178,5 +184,30 @@ class Supervisor {
   std::map<std::array<std::int64_t, 10>, std::uint64_t> workspaces_;
   LaunchOutcome workspace_failure_;
 };
+
+// Supervisor::ask, for the files that implement Supervisor.
+
+/// Sends the request and waits for its answer. The answer is valid until the next one. Throws Failure.
+template <class Answer, class Request>
+const Answer& Supervisor::ask(Request& request, const std::vector<int>& descriptors) {
+  request.head.sequence = ++sequence_;
+  // A worker with as many requests as the socket holds has not read what something answered in its name.
+  if (!process_->send(request, descriptors))
+    lose(errno == EAGAIN ? Process::Heard::message : Process::Heard::gone);
+  long length = 0;
+  double used = 0;
+  const auto asked = std::chrono::steady_clock::now();
+  const Process::Heard heard = process_->hear(answer_, length, waiting(), &used);
+  if (heard == Process::Heard::message) {
+    slowest_ =
+        std::max(slowest_, std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count());
+    if (std::is_same_v<Request, Launch>)
+      disturbance_.ended_seconds = std::max(disturbance_.ended_seconds, used);
+    if (arena_->excess() > 0) lose(Process::Heard::excessive);
+  }
+  const Answer* answer = heard == Process::Heard::message ? as<Answer>(answer_, length, sequence_) : nullptr;
+  if (!answer) lose(heard);
+  return *answer;
+}
 
 }  // namespace assay::isolation

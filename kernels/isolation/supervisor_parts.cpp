@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "kernels/isolation/shared/arena.hpp"
-#include "kernels/isolation/supervisor_ask.hpp"
+#include "kernels/isolation/supervisor.hpp"
 #include "reference/error.hpp"
 
 namespace assay::isolation {

@@ -11,7 +11,7 @@
 #include <numeric>
 
 #include "properties/operator/on_algebra_test.hpp"
-#include "properties/operator/tree_properties.hpp"
+#include "properties/operator/operator_properties.hpp"
 
 namespace assay {
 namespace {

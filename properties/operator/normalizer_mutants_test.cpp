@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "properties/operator/normalizer_properties.hpp"
+#include "properties/operator/operator_properties.hpp"
 
 namespace assay {
 namespace {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "properties/operator/normalizer_properties.hpp"
 
 #include <rapidcheck.h>
 
@@ -8,7 +7,7 @@
 #include <limits>
 
 #include "properties/float_generators.hpp"
-#include "properties/operator/tree_properties.hpp"
+#include "properties/operator/operator_properties.hpp"
 #include "properties/pair_generators.hpp"
 
 namespace assay {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ⊕ as the kernels use it, in every format and on every backend of this build. Each property is one test and
 // reports its coverage.
-#include "properties/operator/normalizer_properties.hpp"
-
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -12,6 +10,7 @@
 #include "kernels/device.hpp"
 #include "properties/float_generators.hpp"
 #include "properties/operator/on_algebra_test.hpp"
+#include "properties/operator/operator_properties.hpp"
 #include "properties/pair_generators.hpp"
 
 namespace assay {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "properties/operator/tree_properties.hpp"
-
 #include <fmt/format.h>
 #include <rapidcheck.h>
 
@@ -8,6 +6,7 @@
 #include <cmath>
 
 #include "accuracy/bounds/bounds.hpp"
+#include "properties/operator/operator_properties.hpp"
 #include "properties/pair_generators.hpp"
 #include "reference/oracle/oracle.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The independent check of the oracle: the same probabilities in Eigen's double arithmetic, without MPFR and
-// without sorting, each widened by its own error bound. It can contradict oracle_row.cpp.
+// without sorting, each widened by its own error bound. It can contradict oracle.cpp.
 #include <Eigen/Core>
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 
 #include "kernels/adapter/embedded.hpp"
 #include "kernels/isolation/process/sandbox.hpp"
-#include "kernels/isolation/shared/landlock.hpp"
+#include "kernels/isolation/shared/confinement.hpp"
 #include "reference/error.hpp"
 #include "reports/cheats/cheats.hpp"
 

@@ -16,7 +16,6 @@
 #include "reports/data/files.hpp"
 #include "reports/sweep/engine.hpp"
 #include "reports/sweep/inputs.hpp"
-#include "reports/sweep/outcome.hpp"
 #include "reports/sweep/rig/rig.hpp"
 
 namespace assay {

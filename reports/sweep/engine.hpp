@@ -44,4 +44,17 @@ SweepRecord blank_sweep_record(const SweepJob& job, const SweepOptions& options)
 SweepResult run_sweep(const std::vector<SweepJob>& plan, const SweepOptions& options,
                       const std::filesystem::path& folder);
 
+// The result of a sweep in words, for the terminal; the verdict comes first.
+
+/// False if anything failed, or if nothing of the plan was timed.
+bool sweep_passed(const SweepResult& r);
+
+/// "3 of 4 planned configurations timed and verified, 1 failed": the line after PASS or FAIL.
+std::string sweep_sentence(const SweepResult& r);
+
+/// The verdict, the counts, and the three worst: first failures, then the configurations farthest from their
+/// ceiling. Each has the command that repeats it. `part`: "part 0 of 3", if this is one part of a
+/// run, which need not time anything.
+std::string sweep_outcome(const SweepResult& r, const std::string& part = "");
+
 }  // namespace assay

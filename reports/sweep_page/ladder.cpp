@@ -7,7 +7,6 @@
 #include "reports/data/html.hpp"
 #include "reports/page/parts.hpp"
 #include "reports/sweep_page/goals.hpp"
-#include "reports/sweep_page/invariance.hpp"
 #include "reports/sweep_page/parts.hpp"
 
 namespace assay::speed {

@@ -18,7 +18,6 @@
 #include "reports/page/test_html.hpp"
 #include "reports/sweep/data/test_data.hpp"
 #include "reports/sweep_page/goals.hpp"
-#include "reports/sweep_page/invariance.hpp"
 #include "reports/sweep_page/page.hpp"
 #include "reports/sweep_page/summary.hpp"
 

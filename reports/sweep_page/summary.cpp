@@ -10,7 +10,6 @@
 
 #include "reports/data/html.hpp"
 #include "reports/sweep_page/goals.hpp"
-#include "reports/sweep_page/invariance.hpp"
 #include "reports/sweep_page/parts.hpp"
 
 namespace assay {

@@ -13,10 +13,8 @@
 
 #include "accuracy/conformance/diagnosis/finding.hpp"
 #include "accuracy/conformance/diagnosis/lost_terms.hpp"
-#include "accuracy/conformance/diagnosis/refused_lengths.hpp"
 #include "accuracy/conformance/diagnosis/rules.hpp"
 #include "accuracy/conformance/diagnosis/shown_causes.hpp"
-#include "accuracy/conformance/diagnosis/symptom.hpp"
 
 namespace assay::conformance {
 namespace {

@@ -3,8 +3,11 @@
 // this folder.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "accuracy/conformance/diagnosis/diagnosis.hpp"
 #include "accuracy/conformance/diagnosis/rules.hpp"
 
 namespace assay::conformance {
@@ -17,5 +20,12 @@ std::string cause_of_lost_terms(const Cases& bad, const Cases& good);
 /// "the sum is kept in f16: d = 2048 for 2049 equal logits", if the probe of the accumulator has refuted the
 /// sum that was claimed, or that is taken for granted. Else empty.
 std::string cause_of_narrow_sum(const std::vector<Record>& records);
+
+// Rows that a launcher refuses because of their length: no fault of the kernel, but a limit that nobody
+// declared. Internal to this folder.
+
+/// The finding that says which limits to declare, with the cases of every group that they explain. Empty if
+/// the launcher's errors do not depend on the row length V alone.
+std::optional<Finding> refused_lengths(const std::vector<Record>& records);
 
 }  // namespace assay::conformance

@@ -17,7 +17,6 @@
 
 #include "accuracy/case/job.hpp"
 #include "accuracy/conformance/groups/big_buffers.hpp"
-#include "accuracy/conformance/groups/block_owners.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
 #include "accuracy/verdict/checker.hpp"
 #include "kernels/isolation/isolated.hpp"

@@ -20,7 +20,7 @@
 #include "accuracy/conformance/conformance.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/isolation/process/sandbox.hpp"
-#include "kernels/isolation/shared/landlock.hpp"
+#include "kernels/isolation/shared/confinement.hpp"
 #include "reference/error.hpp"
 #include "reference/test_folder.hpp"
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "kernels/adapter/entry/names.hpp"
-#include "kernels/adapter/entry/questions.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
+#include "kernels/adapter/entry/types.hpp"
 #include "reference/error.hpp"
 
 namespace assay {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "kernels/adapter/entry/names.hpp"
-#include "kernels/adapter/entry/questions.hpp"
 #include "kernels/adapter/entry/signature.hpp"
+#include "kernels/adapter/entry/types.hpp"
 
 namespace assay {
 

@@ -3,6 +3,7 @@
 // halves or floats, and lengths are integers.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,5 +19,21 @@ Scalar scalar_of(const std::vector<std::string_view>& words);
 
 /// Throws InputError, which names the parameter, if its role does not allow its type.
 void check_role_type(const EntrySignature& s, const Parameter& p);
+
+// Messages for an entry that says too little or something wrong: one line, with the words that settle it.
+
+/// A parameter's place, counted from 1. The handle is how --arg calls it: by its name, or else by its place.
+std::string entry_place(const EntrySignature& s, const Parameter& p);
+std::string entry_handle(const EntrySignature& s, const Parameter& p);
+
+[[noreturn]] void refuse_entry(const EntrySignature& s, const Parameter& p, const std::string& why);
+
+/// Asks which of several parameters has which role. `open`: one role that each of them could have, or two
+/// roles for two of them. Their order is no hint, so the message lists every possibility.
+[[noreturn]] void ask_entry(const EntrySignature& s, const std::vector<const Parameter*>& all,
+                            const std::vector<Role>& open, const std::string& what);
+
+/// Parameters without a role: either the pointers or the integers.
+std::vector<const Parameter*> entry_undecided(const EntrySignature& s, bool pointers);
 
 }  // namespace assay

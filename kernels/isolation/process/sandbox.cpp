@@ -25,7 +25,6 @@
 #include "kernels/device.hpp"
 #include "kernels/isolation/process/process.hpp"
 #include "kernels/isolation/shared/confinement.hpp"
-#include "kernels/isolation/shared/landlock.hpp"
 
 extern char** environ;
 

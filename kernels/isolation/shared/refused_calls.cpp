@@ -19,7 +19,7 @@
 #include <initializer_list>
 #include <vector>
 
-#include "kernels/isolation/shared/landlock.hpp"
+#include "kernels/isolation/shared/confinement.hpp"
 
 namespace assay::isolation {
 namespace {

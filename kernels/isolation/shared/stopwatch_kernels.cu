@@ -6,14 +6,27 @@
 namespace assay::isolation {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kLoads = 4;  // 16 bytes each: a block has 16 KiB in flight, a full multiprocessor 128
-
 __device__ unsigned long long nanoseconds() {
   unsigned long long t;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
   return t;
 }
+
+__global__ void wait(unsigned long long ns) {
+  const unsigned long long start = nanoseconds();
+  while (nanoseconds() - start < ns) __nanosleep(1000);
+}
+
+}  // namespace
+
+void enqueue_delay(void* stream, double microseconds) {
+  wait<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>(static_cast<unsigned long long>(microseconds * 1000));
+}
+
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kLoads = 4;  // 16 bytes each: a block has 16 KiB in flight, a full multiprocessor 128
 
 __global__ void hold(const volatile unsigned* flag, unsigned ticket, unsigned long long most_ns) {
   const unsigned long long start = nanoseconds();

@@ -8,6 +8,11 @@
 
 namespace assay::isolation {
 
+// A kernel that only takes time.
+
+/// Enqueues a wait of that many microseconds on the stream (a cudaStream_t).
+void enqueue_delay(void* stream, double microseconds);
+
 /// Keeps the stream busy until *flag equals `ticket`, for at most `most_ns`. Meanwhile the host queues a
 /// batch of launches, so that the GPU is timed and not the queueing. `flag` is host memory that the device
 /// can read.

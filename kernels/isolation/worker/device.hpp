@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/isolation/shared/message.hpp"
-#include "kernels/isolation/worker/kernels.hpp"
+#include "kernels/isolation/worker/loop.hpp"
 
 namespace assay::isolation {
 

@@ -4,26 +4,130 @@
 #include <cxxabi.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <utility>
 
 #include "kernels/isolation/shared/channel.hpp"
-#include "kernels/isolation/worker/bystanders.hpp"
+#include "kernels/isolation/shared/message.hpp"
 #include "kernels/isolation/worker/device.hpp"
 #include "kernels/isolation/worker/heap.hpp"
 #include "kernels/isolation/worker/last_words.hpp"
-#include "kernels/isolation/worker/memory.hpp"
 #include "kernels/isolation/worker/second_thread.hpp"
 
 namespace assay::isolation {
 namespace {
+
+/// The arena as a worker sees it: exactly the bytes of the launch from each region, always at the same
+/// addresses.
+class WorkerMemory {
+ public:
+  /// Reserves addresses for all regions. False if there are none.
+  bool reserve();
+  void adopt(int file) { file_ = file; }
+  std::uint64_t base() const { return reinterpret_cast<std::uint64_t>(base_); }
+
+  /// Maps the slices of a launch. Writes where the payloads lie to `at`. Returns a fault, or empty.
+  std::string map(int slot, const Slice (&slices)[kBuffers], std::array<void*, kBuffers>& at);
+  /// Maps one window again and again over the logits of slot 0, except over windows of their own. It holds
+  /// for one launch: the next `map` of that region knows nothing of it. Returns a fault, or empty.
+  std::string repeat(const Windows& windows);
+
+ private:
+  int file_ = -1;
+  std::byte* base_ = nullptr;
+  std::uint64_t mapped_[kSlots][kBuffers] = {};
+};
+
+bool WorkerMemory::reserve() {
+  void* const p =
+      mmap(nullptr, region(kSlots, 0), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return false;
+  base_ = static_cast<std::byte*>(p);
+  return true;
+}
+
+std::string WorkerMemory::map(int slot, const Slice (&slices)[kBuffers], std::array<void*, kBuffers>& at) {
+  at = {};
+  for (int b = 0; b < kBuffers; ++b) {
+    const Slice& s = slices[b];
+    std::uint64_t& now = mapped_[slot][b];
+    std::byte* const start = base_ + region(slot, b);
+    if (s.mapped > now && mmap(start + now, s.mapped - now, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                               file_, static_cast<off_t>(region(slot, b) + now)) == MAP_FAILED)
+      return "shared memory for the " + std::string(kBufferNames[static_cast<std::size_t>(b)]) +
+             " can not be mapped";
+    if (s.mapped < now && mmap(start + s.mapped, now - s.mapped, PROT_NONE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED)
+      return "shared memory for the " + std::string(kBufferNames[static_cast<std::size_t>(b)]) +
+             " can not be unmapped";
+    now = s.mapped;
+    if (s.mapped > 0) at[static_cast<std::size_t>(b)] = start + s.payload_at;
+  }
+  return {};
+}
+
+std::string WorkerMemory::repeat(const Windows& windows) {
+  const std::uint64_t mapped = mapped_[0][0];
+  const std::uint64_t pattern = region(0, 0) + (mapped + kWindow - 1) / kWindow * kWindow;
+  const std::uint32_t* const end = windows.own + std::min(windows.count, kOwn);
+  for (std::uint64_t w = 0; w * kWindow < mapped; ++w) {
+    if (std::binary_search(windows.own, end, w)) continue;
+    if (mmap(base_ + region(0, 0) + w * kWindow, std::min(kWindow, mapped - w * kWindow),
+             PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, file_,
+             static_cast<off_t>(pattern)) == MAP_FAILED)
+      return "shared memory for the logits can not be mapped again and again";
+  }
+  return {};
+}
+
+// Finds out whether a kernel left threads or processes running, which could still write.
+
+/// `count` counts the process's threads. Later, `more` says whether there are more, or any child process.
+class Bystanders {
+ public:
+  /// Makes this process the parent of any descendant whose own parent has ended.
+  static void adopt_orphans();
+  void count();
+  bool more() const;
+
+ private:
+  long threads_ = 1;
+};
+
+/// Every thread is a folder in /proc/self/task. 0 if that cannot be read.
+long threads() {
+  struct stat s;
+  return stat("/proc/self/task", &s) == 0 ? static_cast<long>(s.st_nlink) - 2 : 0;
+}
+
+void Bystanders::adopt_orphans() { prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); }
+
+void Bystanders::count() { threads_ = threads(); }
+
+bool Bystanders::more() const {
+  const long now = threads();
+  if (now <= 0 || now > threads_) return true;
+  siginfo_t info{};
+  int r;
+  // Finished children do not matter. A running one may hold the shared memory.
+  while ((r = waitid(P_ALL, 0, &info, WEXITED | WNOHANG)) == 0 && info.si_pid != 0) info = {};
+  return r == 0;
+}
 
 class Worker {
  public:

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/isolation/worker/kernels.hpp"
+#include "kernels/isolation/worker/loop.hpp"
 #include "kernels/plugin.h"
 
 namespace assay::isolation {

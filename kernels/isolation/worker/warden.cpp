@@ -24,7 +24,6 @@
 #include <vector>
 
 #include "kernels/isolation/shared/confinement.hpp"
-#include "kernels/isolation/shared/landlock.hpp"
 #include "kernels/isolation/shared/memory_limit.hpp"
 #include "kernels/isolation/shared/message.hpp"
 #include "kernels/isolation/shared/refused_calls.hpp"

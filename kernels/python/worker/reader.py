@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Says which tensors the callable takes, and what each of its parameters gets: the logits, an output, an operand, a
 constant, or nothing. It runs in a process of its own, which has imported the callable and launches nothing. Its answer is
-text: description.cpp reads it, and looks whether it says what --arg says.
+text: target.cpp reads it, and looks whether it says what --arg says.
 
 --arg decides first, then the parameter's name, then its place. Required parameters that are left are the outputs. If
 this leaves a parameter open, the callable is refused, and the message names the --arg that would decide."""

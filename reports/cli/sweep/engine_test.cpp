@@ -15,7 +15,6 @@
 #include "reports/cli/commands.hpp"
 #include "reports/data/files.hpp"
 #include "reports/sweep/data/sweep_file.hpp"
-#include "reports/sweep/outcome.hpp"
 
 namespace assay {
 namespace {

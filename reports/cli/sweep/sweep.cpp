@@ -20,7 +20,6 @@
 #include "reports/data/say.hpp"
 #include "reports/sweep/data/compare.hpp"
 #include "reports/sweep/engine.hpp"
-#include "reports/sweep/outcome.hpp"
 #include "reports/sweep_page/write_page.hpp"
 
 namespace assay {

@@ -5,7 +5,7 @@
 
 #include "reports/cli/commands.hpp"
 #include "reports/data/environment.hpp"
-#include "reports/sweep/outcome.hpp"
+#include "reports/sweep/engine.hpp"
 
 namespace assay {
 namespace {

@@ -12,7 +12,6 @@
 #include "kernels/device.hpp"
 #include "kernels/isolation/shared/stopwatch.hpp"
 #include "reports/build_info.hpp"
-#include "reports/sweep/rig/arena.hpp"
 #include "reports/sweep/rig/clocks.hpp"
 #include "reports/sweep/rig/device_rows.hpp"
 #include "reports/sweep/rig/open_rows.hpp"

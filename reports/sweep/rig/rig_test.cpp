@@ -1,10 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// A time that a kernel's process says is held to the clock of this process.
-#include "reports/sweep/rig/two_clocks.hpp"
-
+// The parts of a rig that need no GPU: rows that are turned, two clocks, launches by a worker.
 #include <gtest/gtest.h>
 
+#include "kernels/isolation/worker/device.hpp"
+#include "kernels/isolation/worker/plugin_library.hpp"
+#include "reports/sweep/rig/turned.hpp"
+#include "reports/sweep/rig/two_clocks.hpp"
+
 namespace assay {
+
+// Where a row lies after all were turned.
+
+namespace {
+
+TEST(Turned, APlaceHoldsWhatTheRowWouldHoldUnturned) {
+  for (const std::int64_t distinct : {1, 2, 3, 16, 48})
+    for (const std::int64_t rows : {distinct, 2 * distinct, 3 * distinct - 1})
+      for (std::int64_t turn = 0; turn < distinct; ++turn) {
+        const Turned t{rows, distinct, turn};
+        for (std::int64_t r = 0; r < rows; ++r) {
+          const std::int64_t place = t.place_of(r);
+          ASSERT_TRUE(place >= 0 && place < rows) << r << " of " << rows << ", turn " << turn;
+          ASSERT_EQ(t.held_by(place), r % distinct) << r << " of " << rows << ", turn " << turn;
+        }
+      }
+  EXPECT_EQ(Turned::unit(16), 1);
+  EXPECT_EQ(Turned::unit(48), 16);
+  EXPECT_EQ(Turned::unit(50), 1);
+}
+
+}  // namespace
+
+// A time that a kernel's process says is held to the clock of this process.
+
 namespace {
 
 /// What is heard of launches that take `us` each on the GPU, and `enqueue` us on the processor, if the worker
@@ -57,6 +85,33 @@ TEST(TwoClocks, WhatIsSaidOfSamplesHoldsForBatches) {
 }
 
 TEST(TwoClocks, WithoutASecondClockNothingIsSaid) { EXPECT_EQ(contradicted({}, {}, 1, 40), ""); }
+
+}  // namespace
+
+// The worker's side of launches that are timed, where no memory was lent. The times need a GPU
+// (../device_test.cpp).
+
+namespace {
+
+TEST(WorkerLaunches, AWorkerMakesNoLaunchWithoutMemory) {
+  using namespace isolation;
+  WorkerDevice device;
+  Time request;
+  request.launches = request.sets = 1;
+  Timed timed;
+  int calls = 0;
+  device.time(request, 0, timed, PluginLibrary(), [&](const std::array<void*, kBuffers>&, void*) {
+    ++calls;
+    return Said();
+  });
+  EXPECT_EQ(calls, 0);
+  EXPECT_NE(timed.fault.get(), "");
+  EXPECT_EQ(timed.us, 0);
+  request.launches = 0;
+  Timed closed;
+  device.time(request, 0, closed, PluginLibrary(), {});
+  EXPECT_EQ(closed.fault.get(), "");
+}
 
 }  // namespace
 }  // namespace assay

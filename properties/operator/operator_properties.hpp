@@ -39,4 +39,8 @@ TreeVerdict judge(const Algebra& a, Pair computed, const TreeCounts& counts, con
 std::string d_outside_its_count(const Algebra& a, std::span<const Merge> merges, std::span<const Pair> values,
                                 const TreeCounts& counts);
 
+/// What ⊕ promises, as properties of an algebra. The kernels' own algebra must have them all; each mutant in
+/// normalizer_mutants_test.cpp must lack one.
+const std::vector<Property>& normalizer_properties();
+
 }  // namespace assay
