@@ -3,7 +3,10 @@
 include(GoogleTest)
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS
   reference/*_test.cpp kernels/*_test.cpp accuracy/*_test.cpp properties/*_test.cpp fuzz/*_test.cpp reports/*_test.cpp)
-add_library(assay_test_objects OBJECT ${test_sources})
+# Tests as text (kernels/adapter/case_file_test.hpp) travel in the program: a bundle has no sources.
+file(GLOB_RECURSE case_files CONFIGURE_DEPENDS kernels/*.entries reports/*.calls)
+assay_embed_texts(${PROJECT_BINARY_DIR}/generated/case_texts.cpp case_texts ${case_files})
+add_library(assay_test_objects OBJECT ${test_sources} ${PROJECT_BINARY_DIR}/generated/case_texts.cpp)
 # These include kernel headers, which contain nvcc's #pragma unroll.
 set_source_files_properties(kernels/building_blocks/row_walk_test.cpp kernels/building_blocks/onepass/team_test.cpp
   kernels/building_blocks/onepass/anywhere_test.cpp

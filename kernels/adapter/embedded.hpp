@@ -15,5 +15,7 @@ struct EmbeddedText {
 const std::vector<EmbeddedText>& embedded_texts();
 /// The cheats that `assay selftest` tries (reports/cheats).
 const std::vector<EmbeddedText>& cheat_texts();
+/// The case files of tests. Only programs with tests have them.
+const std::vector<EmbeddedText>& case_texts();
 
 }  // namespace assay

@@ -6,21 +6,22 @@ files that list the operations.
   reports/publish/tree_numbers.py
 
 It counts what git has. Code is what is no test, fixture, data, document or proof; tests are *_test files, their
-helpers (test_*, *_test.hpp) and fixtures.
+helpers (test_*, *_test.hpp), case files (*.calls, *.entries) and fixtures.
 """
 import pathlib
 import re
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CODE = {".c", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".in", ".py", ".sh", ".cmake", ".css", ".js"}
+CASES = (".calls", ".entries")
+CODE = {".c", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".in", ".py", ".sh", ".cmake", ".css", ".js", *CASES}
 OPS = ("log_softmax", "softmax_topk", "topk_softmax", "min_p", "top_p")
 
 
 def is_test(path):
     parts = path.split("/")
     name = parts[-1]
-    return ("fixtures" in parts or "_test." in name or name.startswith("test_") or "command_test" in name
+    return (name.endswith(CASES) or "fixtures" in parts or "_test." in name or name.startswith("test_") or "command_test" in name
             or any(p in ("faults", "hostile") for p in parts) or path.startswith("reports/cheats/kernels"))
 
 
