@@ -7,10 +7,10 @@ set(ASSAY_LONG_TESTS
   Report.SmallestAndLargestK ReportFiles.ReproduceLinesReproduce ReportFiles.JudgesOnAnyNpy
   # whole checks of kernels in files, which are compiled first
   Of/RightFiles.* Of/AdoptExamples.* AdoptExamplesFolder.* BlockOwners.* OneFile.LaunchersThatMacrosMakeAndTemplates
-  OneFile.RacesAreFound OwnObject.No* OwnObject.Right* OneFile.NvccWithTheFlagsOfExtensions OneFile.SaysInOneLine* OneFile.LaunchersAsPeopleWriteThem
-  OneFile.GroupsCubAndRowsOfAWarp OneFile.WorkOnTheDefaultStream* OneFile.NamesWhatIsWrong OneFile.TemplateOfThreeTypes*
-  Branches.* NewCases.FindAKernel* Seed.AKernelThatKnows* CheckCommand.TheReproduceLineOfAFile* CheckCommand.WhatNobodyPromised* CheckCommand.WithoutAGpuAKernelForOne*
-  MergeCommand.UndeclaredLimits* ProgressLine.* Containers.* ManyRecords.* SamplerFile.* Adopt.ASourceFile* PythonCandidates.ARightOne* OneFileCache.* ReadFilesOfAProject.* SourceCandidates.NamesOneOfAFile SourceCandidates.ADeclaration*
+  OneFile.RacesAreFound OwnObject.No* OwnObject.Right* OneFile.NvccWithTheFlagsOfExtensions FileRefusals.SaysInOneLine* OneFile.LaunchersAsPeopleWriteThem
+  OneFile.GroupsCubAndRowsOfAWarp OneFile.WorkOnTheDefaultStream* FileRefusals.NamesWhatIsWrong OneFile.TemplateOfThreeTypes*
+  Branches.* NewCases.FindAKernel* Seed.AKernelThatKnows* Checks.TheReproduceLineOfAFile* Checks.WhatNobodyPromised* Checks.WithoutAGpuAKernelForOne*
+  MergeCommand.UndeclaredLimits* ProgressLine.* Containers.* ManyRecords.* SamplerFile.* Adopt.ASourceFile* Python.ARightOne* OneFileCache.* ReadFilesOfAProject.* SourceCandidates.NamesOneOfAFile SourceCandidates.ADeclaration*
   # whole checks of kernels of the registry and of planted faults
   StaleOutputs.AKernel* StaleOutputs.AnElement* Conformance.RightKernelsPass* Conformance.OneCaseAlone* Conformance.PlantedFaultsAreNamed
   BehavesLike.NoRegisteredClaimIsRefuted PlantedRules.* LimitSearch.* Causal.* Operands.WrongOnes* Operands.TheReferenceVariantPasses

@@ -50,36 +50,5 @@ TEST(BadFiles, AreRefusedInOnePlainLine) {
   }
 }
 
-TEST(BadFiles, AManifestWithAThresholdThatIsNoneIsRefused) {
-  const TestFolder own;
-  std::ofstream(own.path() / "manifest.json")
-      << R"({"format": "assay inputs 1", "op": "top_p", "k": 1000001, "seed": 1, "cases": []})"
-      << "\n";
-  const auto o = command_test::call_words({"grade", own.path().string()});
-  EXPECT_EQ(o.status, kBadCall);
-  EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
-  EXPECT_NE(o.err.find("k 1000001: the threshold in millionths is 1 to 1000000"), std::string::npos) << o.err;
-}
-
-TEST(BadFiles, AManifestWithANumberThatIsNoneOfItsKindIsRefused) {
-  const TestFolder own;
-  const auto refusal = [&](const std::string& k, const std::string& seed, const std::string& rows) {
-    std::ofstream(own.path() / "manifest.json")
-        << R"({"format": "assay inputs 1", "op": "top_p", "k": )" << k << R"(, "seed": )" << seed
-        << R"(, "cases": [{"logits": "x.npy", "dtype": "f32", "rows": )" << rows
-        << R"(, "V": 3, "family": "f", "attacks": "a"}]})"
-        << "\n";
-    const auto o = command_test::call_words({"grade", own.path().string()});
-    EXPECT_EQ(o.status, kBadCall);
-    EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
-    return o.err;
-  };
-  for (const auto& [field, said] : {std::pair{"k", refusal("1e300", "1", "2")},
-                                    {"k", refusal("5000000000", "1", "2")},
-                                    {"seed", refusal("5", "-1", "2")},
-                                    {"rows", refusal("5", "1", "1.5")}})
-    EXPECT_NE(said.find("manifest.json: field '" + std::string(field) + "': is "), said.npos) << said;
-}
-
 }  // namespace
 }  // namespace assay

@@ -10,7 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "reference/test_folder.hpp"
 #include "reports/cli/commands.hpp"
+#include "reports/data/files.hpp"
+#include "reports/records/record_lines.hpp"
 
 namespace assay::command_test {
 
@@ -58,5 +61,32 @@ inline Outcome call(const std::string& line) {
   words.erase(words.begin());
   return call_words(words);
 }
+
+/// A test that works in a folder of its own.
+class FolderTest : public testing::Test {
+ protected:
+  std::string at(const std::string& name) const { return (own_.path() / name).string(); }
+  /// Calls a command line, such as "check safe_block/f32@host", with --out and perhaps --shard.
+  Outcome run(const std::string& line, const std::string& folder, const std::string& shard = "") const {
+    std::vector<std::string> words = words_of(line);
+    words.insert(words.end(), {"--out", at(folder)});
+    if (!shard.empty()) words.insert(words.end(), {"--shard", shard});
+    return call_words(words);
+  }
+  std::vector<std::string> lines(const std::string& file) const {
+    std::vector<std::string> all;
+    std::istringstream in(read_file(at(file)));
+    for (std::string line; std::getline(in, line);) all.push_back(line);
+    return all;
+  }
+  /// The records in a folder in the order of the alphabet, without what the first says of the run.
+  std::vector<std::string> records(const std::string& folder) const {
+    std::vector<std::string> all = lines(folder + "/records.jsonl");
+    for (std::string& line : all) line = without_run(line);
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+  const TestFolder own_;
+};
 
 }  // namespace assay::command_test

@@ -102,20 +102,16 @@ TEST(Help, LeaksAreSeen) {
 }
 
 /// What a call prints on standard error. Its status must be that of a wrong call.
-std::string refused(Words words) {
-  words.insert(words.begin(), "assay");
-  std::vector<const char*> argv;
-  for (const std::string& w : words) argv.push_back(w.c_str());
-  testing::internal::CaptureStderr();
-  EXPECT_EQ(run_assay(static_cast<int>(argv.size()), argv.data()), kBadCall) << testing::PrintToString(words);
-  return testing::internal::GetCapturedStderr();
+std::string refused(const Words& words) {
+  const command_test::Outcome o = command_test::call_as_typed(words);
+  EXPECT_EQ(o.status, kBadCall) << testing::PrintToString(words);
+  return o.err;
 }
 
+/// The words of "assay sweep launch", without the first.
 Words words_of(const std::string& verb) {
-  std::istringstream in(verb);
-  Words words;
-  for (std::string w; in >> w;) words.push_back(w);
-  words.erase(words.begin());  // removes "assay"
+  Words words = command_test::words_of(verb);
+  words.erase(words.begin());
   return words;
 }
 
@@ -160,58 +156,6 @@ TEST(Options, AWholeNumberIsDecimal) {
     EXPECT_THROW(whole_number("--seed", bad, {.hexadecimal = true}), InputError) << bad;
 }
 
-TEST(Options, ANumberThatDoesNotFitItsOptionIsNotWrapped) {
-  EXPECT_EQ(refused({"report", "--k", "4294967297"}),
-            "assay: --k 4294967297: must be a whole number from 0 to 2147483647\n");
-  EXPECT_EQ(refused({"report", "--V", "33,1024"}),
-            "assay: --V 33,1024: must be a whole number from 0 to 9223372036854775807; several have spaces "
-            "between them: --V 33 1024\n");
-  EXPECT_EQ(refused({"check", "online_warp/f32@host", "--V", "33,1024"}),
-            "assay: --V 33,1024: must be a whole number from 0 to 70368744177664\n")
-      << "it takes one";
-  EXPECT_EQ(refused({"report", "--V", "9223372036854775808"}),
-            "assay: --V 9223372036854775808: must be a whole number from 0 to 9223372036854775807\n");
-}
-
-TEST(Options, ANameIsOneThatAKeyCanHold) {
-  for (const char* name : {"a<b>&\"c", "ns::f", "a b", "a/f32@host", ""})
-    for (const char* verb : {"check", "adopt", "fuzz"}) {
-      const std::string said = refused({verb, "x.cu", "--entry", "f", "--name", name});
-      EXPECT_TRUE(said.ends_with(": a name has letters, digits, _ and -\n")) << verb << ": " << said;
-      EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
-    }
-}
-
-TEST(Options, AKThatNoProblemCanHaveIsOneLineForEveryVerb) {
-  const std::string folder = testing::TempDir() + "no_such_k";
-  std::filesystem::remove_all(folder);
-  const auto calls = [&](const std::string& variant) {
-    const std::string key = variant + "/f32@host";
-    return std::vector<Words>{{"check", key, "--quick", "--out", folder},
-                              {"report", "--key", key, "--V", "33", "--out", folder},
-                              {"sweep", "--host", "--key", key, "--V", "33", "--rows", "1", "--out", folder},
-                              {"sweep", "launch", "--key", key, "--V", "33", "--rows", "1"}};
-  };
-  const auto said_of = [](Words call, const std::string& k) {
-    call.insert(call.end(), {"--k", k});
-    return refused(call);
-  };
-  for (const std::string variant : {"onepass_min_p", "onepass_top_p"})
-    for (const std::string k : {"0", "1000001"}) {
-      std::vector<Words> all = calls(variant);
-      all.push_back({"inputs", "--op", variant.substr(8), "--out", folder});
-      for (const Words& call : all)
-        EXPECT_EQ(said_of(call, k), "assay: --k " + k + ": the threshold in millionths is 1 to 1000000\n")
-            << testing::PrintToString(call);
-    }
-  for (const Words& call : calls("topk_block")) {
-    const std::string said = said_of(call, "0");
-    EXPECT_TRUE(said.starts_with("assay: --k 0: must be 1 to ")) << testing::PrintToString(call) << said;
-    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
-  }
-  EXPECT_FALSE(std::filesystem::exists(folder));
-}
-
 TEST(Options, EveryVerbWithAnEmptyOutSaysSo) {
   int met = 0;
   for (const auto& [verb, help] : every_help()) {
@@ -222,33 +166,6 @@ TEST(Options, EveryVerbWithAnEmptyOutSaysSo) {
     EXPECT_EQ(refused(call), "assay: --out '': must be a path\n") << verb;
   }
   EXPECT_GE(met, 11);
-}
-
-/// `--junit "$UNSET"` must not mean "no --junit".
-TEST(Options, AnEmptyValueIsNotTakenForNone) {
-  for (const char* option : {"--require", "--shard", "--junit", "--family", "--op", "--setup", "--declare"})
-    EXPECT_EQ(refused({"check", "safe_block/f32@host", option, ""}),
-              std::string("assay: ") + option + " '': must not be empty\n");
-  for (const char* option : {"--logits", "--compare", "--functions", "--oracle-speed"})
-    EXPECT_EQ(refused({"report", option, ""}), std::string("assay: ") + option + " '': must not be empty\n");
-  for (const char* option : {"--time", "--corpus"})
-    EXPECT_EQ(refused({"fuzz", "safe_block/f32@host", option, ""}),
-              std::string("assay: ") + option + " '': must not be empty\n");
-}
-
-TEST(Options, WhatIsForAFileIsRefusedForAKey) {
-  for (const char* option : {"--entry", "--arg", "--types", "--nvcc-flags", "--python"})
-    for (const char* verb : {"check", "fuzz"})
-      EXPECT_EQ(refused({verb, "safe_block/f32@host", option, "x"}),
-                std::string("assay: ") + option + ": is for a file, and safe_block/f32@host is a key\n");
-}
-
-TEST(Options, MaxUlpIsAFiniteNumber) {
-  for (const char* bad : {"-1", "abc", "1e400", "nan", "inf", "1 "})
-    EXPECT_NE(
-        refused({"check", "safe_block/f32@host", "--max-ulp", bad}).find(": must be a finite number of 0"),
-        std::string::npos)
-        << bad;
 }
 
 TEST(Options, BytesThatAreNoTextDoNotReachATerminal) {
@@ -277,21 +194,6 @@ TEST(Options, WhatIsRequiredIsCudaOrHostEverywhere) {
   }
 }
 
-TEST(Options, AFamilyThatIsNoneIsNamedInTheSameWords) {
-  const std::string folder = testing::TempDir() + "no_such_family";
-  for (const Words& call :
-       {Words{"report"}, Words{"inputs", "--out", folder},
-        Words{"sweep", "--host", "--key", "safe_block/f32@host", "--V", "33", "--rows", "1", "--out", folder},
-        Words{"sweep", "launch", "--key", "safe_block/f32@host", "--V", "33", "--rows", "1"},
-        Words{"sweep", "oracle"},
-        Words{"check", "safe_block/f32@host", "--only", "shapes", "--quick", "--out", folder}}) {
-    Words words = call;
-    words.insert(words.end(), {"--family", "nosuch"});
-    EXPECT_EQ(refused(words), "assay: --family nosuch: unknown; assay list --families names them all\n")
-        << testing::PrintToString(call);
-  }
-}
-
 TEST(Help, AVeryLongWordIsCutShortInAMessage) {
   const std::string key(100000, 'k');
   for (const std::vector<std::string>& words :
@@ -300,13 +202,6 @@ TEST(Help, AVeryLongWordIsCutShortInAMessage) {
     EXPECT_LT(said.size(), 1000u) << said.substr(0, 200);
     EXPECT_NE(said.find("kkk... (10000"), said.npos) << said;
   }
-}
-
-TEST(Help, AWordThatIsNoneOfAFewIsNamedWithTheFew) {
-  const char* const words[] = {"assay", "report", "--oracle", "slow"};
-  testing::internal::CaptureStderr();
-  EXPECT_EQ(run_assay(4, words), kBadCall);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "assay: --oracle slow: must be fast or mpfr\n");
 }
 
 }  // namespace

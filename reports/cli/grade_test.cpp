@@ -2,7 +2,6 @@
 // assay inputs and assay grade, end to end: right outputs written beside the inputs pass. Wrong, missing and
 // malformed ones are reported by exit status and one line.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,7 +10,6 @@
 
 #include "accuracy/verdict/strangers_test.hpp"
 #include "reference/files/npy.hpp"
-#include "reference/test_folder.hpp"
 #include "reports/cli/command_test.hpp"
 #include "reports/data/files.hpp"
 #include "reports/runs/manifest.hpp"
@@ -24,10 +22,8 @@ namespace fs = std::filesystem;
 using command_test::call_words;
 using command_test::Outcome;
 
-class Grade : public testing::Test {
+class Grade : public command_test::FolderTest {
  protected:
-  std::string at(const char* name) const { return (folder / name).string(); }
-
   /// What a user's program does: runs a row kernel on every logits file of the manifest.
   void compute(const std::string& inputs, strangers::RowKernel kernel, std::optional<Dtype> out = {}) const {
     const Manifest m = read_manifest(inputs);
@@ -54,7 +50,6 @@ class Grade : public testing::Test {
     return all;
   }
 
-  TestFolder own_;
   const fs::path folder = own_.path();
 };
 
@@ -191,72 +186,6 @@ TEST_F(Grade, TakesTopK) {
   write_npy_indices(folder / "i.npy", at3);
   EXPECT_EQ(call_words(base).status, 1);
   EXPECT_EQ(records().at(0)["reason"], "failed: order");
-}
-
-TEST_F(Grade, BadFilesAreOneLineAndExit2) {
-  Tensor x(Dtype::f32, 3, 10), y(Dtype::f32, 3, 9), wide(Dtype::f64, 3, 10), bits(Dtype::bf16, 3, 10);
-  write_npy(folder / "x.npy", x);
-  write_npy(folder / "y.npy", y);
-  write_npy(folder / "wide.npy", wide);
-  write_npy(folder / "bits.npy", bits, Bf16::as_u2);
-  std::string cut = read_file(folder / "x.npy");
-  std::ofstream(folder / "cut.npy", std::ios::binary) << cut.substr(0, cut.size() - 1);
-  std::ofstream(folder / "cut.npz", std::ios::binary) << "PK\3\4" << cut;
-  std::ofstream(folder / "cut.safetensors", std::ios::binary) << cut.substr(10);
-  std::ofstream(folder / "text.npy") << "0.5 0.5\n";
-  struct Bad {
-    std::vector<std::string> words;
-    const char* says;
-  };
-  const std::string out = at("graded");
-  const std::vector<Bad> bad = {
-      {{"grade", "--logits", at("x.npy"), "--probs", at("y.npy")}, "is 3 x 9, must be 3 x 10"},
-      {{"grade", "--logits", at("x.npy"), "--probs", at("cut.npy")}, "truncated"},
-      {{"grade", "--logits", at("x.npy"), "--probs", at("cut.npz")}, "not a whole .npz file"},
-      {{"grade", "--logits", at("x.npy"), "--probs", at("cut.safetensors")},
-       "cut.safetensors: truncated in the header"},
-      {{"grade", "--logits", at("x.npy"), "--probs", at("bits.npy")}, "say --dtype f32:bf16"},
-      {{"grade", "--logits", at("x.npy"), "--probs", at("y.npy"), "--dtype", "f32:f8"}, "--dtype f32:f8"},
-      {{"grade", "--logits", at("x.npy"), "--probs", at("x.npy"), "--dtype", "f32:f16"},
-       "holds f32, not f16"},
-      {{"grade", "--logits", at("x.npy"), "--probs", at("text.npy")}, "not an .npy file"},
-      {{"grade", "--logits", at("x.npy"), "--probs", at("no.npy")}, "no such file"},
-      {{"grade", "--logits", at("wide.npy"), "--probs", at("wide.npy")}, "f64 logits"},
-      {{"grade", "--logits", at("bits.npy"), "--probs", at("bits.npy")}, "--dtype bf16"},
-      {{"grade", "--logits", at("x.npy"), "--probs", at("x.npy"), "--dtype", "f16"}, "holds f32, not f16"},
-      {{"grade", "--logits", at("x.npy"), "--indices", at("x.npy")}, "indices are int32 or int64"},
-      {{"grade", "--logits", at("x.npy")}, "--probs"},
-      {{"grade", "--logits", at("x.npy"), "--values", at("x.npy")}, "--op"},
-      {{"grade"}, "a folder of assay inputs"},
-      {{"grade", at("none")}, "none: no such folder"},
-      {{"inputs", "--out", at("x.npy")}, "x.npy"},
-      {{"inputs", "--out", at("in"), "--dtype", "f64"}, "--dtype f64"},
-      {{"inputs", "--out", at("in"), "--family", "no_such"}, "no_such"},
-  };
-  for (const Bad& b : bad) {
-    std::vector<std::string> words = b.words;
-    if (words[0] == "grade") words.insert(words.end(), {"--out", out});
-    const Outcome o = call_words(words);
-    EXPECT_EQ(o.status, 2) << b.says << o.out << o.err;
-    EXPECT_NE(o.err.find(b.says), std::string::npos) << o.err;
-    EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
-    EXPECT_FALSE(fs::exists(folder / "graded")) << b.says;
-  }
-}
-
-TEST_F(Grade, ABrokenManifestIsNamed) {
-  fs::create_directories(folder / "in");
-  for (const char* text :
-       {"", "{", "[]", "{\"format\": \"assay inputs 1\"}",
-        "{\"format\": \"assay inputs 1\", \"op\": \"softmax\", \"seed\": 1, \"cases\": []}",
-        "{\"format\": \"assay inputs 1\", \"op\": \"softmax\", \"seed\": 1, \"cases\": "
-        "[{\"logits\": \"../x.npy\"}]}"}) {
-    std::ofstream(folder / "in/manifest.json") << text;
-    const Outcome o = call_words({"grade", at("in"), "--out", at("graded")});
-    EXPECT_EQ(o.status, 2) << text;
-    EXPECT_NE(o.err.find("manifest.json: "), std::string::npos) << o.err;
-    EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
-  }
 }
 
 }  // namespace

@@ -46,18 +46,6 @@ TEST(OracleSpeed, GoesFromTheCommandToThePage) {
   EXPECT_NE(page.find("safe_block/f32@host"), std::string::npos);
 }
 
-TEST(OracleSpeed, RefusesWhatItCannotMeasure) {
-  EXPECT_EQ(call({"sweep", "oracle", "--key", "safe_block_half/f16@host"}), kBadCall);
-  EXPECT_EQ(call({"sweep", "oracle", "--key", "topk_block/f32@host"}), kBadCall);
-  EXPECT_EQ(call({"sweep", "oracle", "--key", "nothing/f32@host"}), kBadCall);
-  EXPECT_EQ(call({"sweep", "oracle", "--key", "safe_block/f32@host", "--V", "0"}), kBadCall);
-  EXPECT_EQ(call({"sweep", "oracle", "--key", "safe_block/f32@host", "--rows", "1048576", "--V", "16777216"}),
-            kBadCall);
-  EXPECT_EQ(call({"sweep", "oracle", "--key", "safe_block/f32@host", "--family", "nan", "--V", "33", "--rows",
-                  "2"}),
-            kBadCall);
-}
-
 TEST(OracleSpeed, RefusesFilesThatAreNotItsOwn) {
   write_files({{folder() / "oracle.json", "{\"family\": 3}"}});
   EXPECT_THROW(read_oracle_speed(folder() / "oracle.json"), InputError);

@@ -14,7 +14,6 @@
 #include "kernels/device.hpp"
 #include "reference/files/npy.hpp"
 #include "reference/files/tensor_file_test.hpp"
-#include "reference/test_folder.hpp"
 #include "reports/cli/command_test.hpp"
 #include "reports/data/compare.hpp"
 #include "reports/data/files.hpp"
@@ -28,8 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A separate folder for each test, removed afterwards.
-class ReportFiles : public testing::Test {
+class ReportFiles : public command_test::FolderTest {
  protected:
   /// The one line of records.jsonl in a folder, without what it says of the run.
   std::string only_record(const char* in) const {
@@ -39,7 +37,6 @@ class ReportFiles : public testing::Test {
     EXPECT_FALSE(std::getline(text, more)) << more;
     return without_run(line);
   }
-  TestFolder own_;
   const fs::path folder = own_.path();
 };
 
@@ -220,17 +217,6 @@ TEST_F(ReportFiles, JudgesOnOneArrayOfAnNpz) {
   EXPECT_NE(all.err.find("say --dtype bf16"), std::string::npos) << all.err;
 }
 
-TEST_F(ReportFiles, PitchIsPartOfTheCase) {
-  const std::string line =
-      "assay report --key online_block/bf16@host --family normal_1 --V 33 --rows 3 --pitch 40 --out ";
-  const Outcome o = call(line + (folder / "a").string());
-  EXPECT_EQ(o.status, kPassed) << o.err;
-  const std::string record = only_record("a");
-  EXPECT_NE(record.find("--pitch 40"), std::string::npos) << record;
-  call(nlohmann::json::parse(record)["reproduce"].get<std::string>() + " --out " + (folder / "b").string());
-  EXPECT_EQ(only_record("b"), record);
-}
-
 TEST_F(ReportFiles, ASetOfFilesIsReplacedTogether) {
   write_files({{folder / "a", "1"}, {folder / "b", "1"}});
   fs::create_directory(folder / "c");
@@ -291,62 +277,6 @@ TEST_F(ReportFiles, UtilisationWritesTheRowsItFound) {
   EXPECT_NE(read_file(folder / "a/utilisation.md").find("| online, exp accurate"), std::string::npos);
   call(line + (folder / "b").string() + " --threads 2");
   EXPECT_EQ(read_file(folder / "a/utilisation.json"), read_file(folder / "b/utilisation.json"));
-}
-
-TEST_F(ReportFiles, BadCallsGetOneLineAndStatusTwo) {
-  const std::string out = " --out " + (folder / "never").string();
-  std::ofstream(folder / "short.npy") << "\x93NUMPY";
-  write_npy(folder / "empty.npy", Tensor(Dtype::f32, 3, 0));
-  std::ofstream(folder / "text.jsonl") << "{\"key\": 1}\n";
-  std::ofstream(folder / "file") << "x";
-  const std::vector<std::pair<std::string, std::string>> calls = {
-      {"assay report --key nosuch/f32@host", "nosuch/f32@host"},
-      {"assay report --family nosuch", "nosuch"},
-      {"assay report --dtype f8", "f8"},
-      {"assay report --op nosuch", "nosuch"},
-      {"assay report --V -1", "--V -1"},
-      {"assay report --V 99999999999", "--V 99999999999"},
-      {"assay report --V many", "--V"},
-      {"assay report --rows 0", "--rows 0"},
-      {"assay report --k 0", "--k 0"},
-      {"assay report --k 65 --key topk_block/f32@host", "--k 65"},
-      {"assay report --V 010", "010"},
-      {"assay report --seed -1", "--seed"},
-      {"assay report --seed 99999999999999999999", "--seed"},
-      {"assay report --pitch 10 --V 33 --key safe_block/f32@host", "--pitch"},
-      {"assay report --threads 0", "--threads"},
-      {"assay report --logits " + (folder / "empty.npy").string(), "empty.npy"},
-      {"assay report --family attention_causal --V 4099", "plan is empty"},
-      {"assay report --nosuch", "--nosuch"},
-      {"assay utilisation --V 0", "--V 0"},
-      {"assay utilisation --evaluations -1", "--evaluations -1"},
-      {"assay utilisation --key nosuch", "nosuch"},
-      {"assay nosuch", "nosuch"},
-      {"assay", "subcommand"},
-      {"assay report --require tpu", "tpu"},
-      {"assay report --logits " + (folder / "absent.npy").string(), "absent.npy"},
-      {"assay report --logits " + (folder / "short.npy").string(), "short.npy"},
-      {"assay report --logits " + (folder / "short.npy").string() + " --V 3", "--logits"},
-      {"assay report --compare " + (folder / "text.jsonl").string() + " --key safe_block/f32@host --V 1",
-       "text.jsonl: line 1"},
-      {"assay report --compare " + (folder / "absent.jsonl").string() + " --key safe_block/f32@host --V 1",
-       "absent.jsonl"}};
-  for (const auto& [line, what] : calls) {
-    const Outcome o = call(line + (line == "assay" || line == "assay nosuch" ? "" : out));
-    EXPECT_EQ(o.status, kBadCall) << line << "\n" << o.err;
-    EXPECT_NE(o.err.find(what), std::string::npos) << line << " said: " << o.err;
-    EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
-    EXPECT_FALSE(fs::exists(folder / "never/records.jsonl"));
-  }
-  const Outcome o = call("assay report --key safe_block/f32@host --family normal_1 --V 1 --out " +
-                         (folder / "file/sub").string());
-  EXPECT_EQ(o.status, kBadCall);
-  EXPECT_NE(o.err.find("file/sub"), std::string::npos) << o.err;
-}
-
-TEST(Report, RequireCudaWithoutAGpuIsStatusThree) {
-  if (unavailable_reason(Backend::cuda).empty()) GTEST_SKIP() << "a GPU is here";
-  EXPECT_EQ(call("assay report --require cuda").status, kEnvironment);
 }
 
 TEST(Report, ListNamesEveryKey) {

@@ -254,20 +254,6 @@ TEST(OneFile, LaunchersThatMacrosMakeAndTemplates) {
     ASSERT_TRUE(l.plugin) << entry;
     EXPECT_LT(worst_difference(l, l.plugin->variants[0], 3, 100, 100), 1e-6) << entry;
   }
-  const auto says = [](const char* entry, const char* why, const char* flags = "") {
-    OneFile f = fixture("extension.cu", entry);
-    f.nvcc_flags = flags;
-    const std::string text = refusal(f);
-    EXPECT_NE(text.find(why), std::string::npos) << text;
-    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
-  };
-  says("void softmax_half(const half* in, half* out, int rows, int V)", "the macro 'DEFINE' (line ");
-  says("void DEFINE(const half* in, half* out, int rows, int V)", ": 'DEFINE' is a macro (line ");
-  says("void only_declared(const float* in, float* out, int rows, int V)",
-       "nothing that is compiled here defines `only_declared(");
-  // The file's own error is the reason, whatever the entry is.
-  says("void nowhere(const float* in, float* out, int rows, int V)", "extension.cu:7:2: error: #error broken",
-       "-DBROKEN");
 }
 
 TEST(OneFile, NvccWithTheFlagsOfExtensions) {

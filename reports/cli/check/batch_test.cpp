@@ -1,56 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // A batch of kernels: one that dies while it is loaded does not take the others with it, and kernels of one
 // name in several files are told apart.
-#include <algorithm>
 #include <set>
 
 #include "reference/test_folder.hpp"
 #include "reports/cli/command_test.hpp"
-#include "reports/data/compare.hpp"
 #include "reports/targets/check_targets.hpp"
 
 namespace assay {
 namespace {
 
 namespace fs = std::filesystem;
-using command_test::call_words;
 
 std::string plugin_fixture(const std::string& name) {
   return std::string(ASSAY_FIXTURES) + "/" + name + ".so";
-}
-
-TEST(Batch, AKernelThatDiesAtLoadIsOneRecord) {
-  if (!fs::exists(plugin_fixture("fixture_aborts"))) GTEST_SKIP();
-  const TestFolder own;
-  const auto o =
-      call_words({"check", plugin_fixture("fixture_aborts"), "safe_block/f32@host", "--only", "shapes", "--V",
-                  "257", "--quick", "--threads", "1", "--out", own.path().string()});
-  EXPECT_EQ(o.status, kFailed) << o.out << o.err;
-  const std::vector<Record> records = read_records(own.path() / "records.jsonl");
-  const auto died = std::count_if(records.begin(), records.end(), [](const Record& r) {
-    return r.status == Status::crashed && r.key == "fixture_aborts/f32@plugin" &&
-           r.reason.find("crashed while it was loaded: aborted") != r.reason.npos &&
-           r.reproduce.starts_with("assay check /");
-  });
-  EXPECT_EQ(died, 1);
-  const auto passed = std::count_if(records.begin(), records.end(), [](const Record& r) {
-    return r.status == Status::pass && r.key == "safe_block/f32@host";
-  });
-  EXPECT_GT(passed, 0);
-  EXPECT_NE(o.out.find("fixture_aborts/f32@plugin"), std::string::npos) << o.out;
-}
-
-TEST(Batch, OfASearchGoesOnWhereOneDiesAtLoad) {
-  if (!fs::exists(plugin_fixture("fixture_aborts"))) GTEST_SKIP();
-  const TestFolder own;
-  const auto o = call_words({"fuzz", plugin_fixture("fixture_aborts"), "safe_block/f32@host", "--evaluations",
-                             "32", "--out", own.path().string()});
-  EXPECT_EQ(o.status, kFailed) << o.out << o.err;
-  const std::vector<Record> records = read_records(own.path() / "records.jsonl");
-  ASSERT_EQ(records.size(), 1u);
-  EXPECT_EQ(records[0].status, Status::crashed);
-  EXPECT_EQ(records[0].key, "fixture_aborts/f32@plugin");
-  EXPECT_NE(o.out.find("safe_block/f32@host: 32 genomes (32 passed, "), std::string::npos) << o.out;
 }
 
 TEST(Batch, KernelsOfOneNameInTwoFilesAreToldApart) {

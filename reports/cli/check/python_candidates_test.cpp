@@ -4,11 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-#include <sstream>
-
 #include "reference/error.hpp"
-#include "reports/cli/check/python_check_test.hpp"
 #include "reports/targets/check_targets.hpp"
 
 namespace assay {
@@ -71,101 +67,6 @@ TEST(PythonCandidates, OptionsSayHowItIsCalled) {
             "topk_softmax, min_p, top_p or log_softmax_topk");
   EXPECT_TRUE(refused("m:f", argument).starts_with("--arg 'mask=keep': neither a role"));
   EXPECT_EQ(refused("m:f", types), "--types f64: must be f16, bf16 or f32, or inputs:outputs, as f16:f32");
-}
-
-TEST(PythonCandidates, ARightOnePassesAndWrongOnesFail) {
-  ASSAY_NEEDS_PYTHON("ctypes");
-  const std::string file = python_fixture("raw_rows.py");
-  Checked c = check_callable(file + ":right", "--quick --only shapes --V 33");
-  EXPECT_EQ(c.status, kPassed) << c.out << c.err;
-  EXPECT_NE(c.out.find("PASS right/f32@plugin"), std::string::npos) << c.out;
-  for (const Record& r : c.records) EXPECT_EQ(r.status, Status::pass) << r.reason;
-  EXPECT_GE(c.records.size(), 1u);
-
-  c = check_callable(file + ":right", "--quick --only shapes --V 33 --declare max_V=32");
-  for (const Record& r : c.records) EXPECT_TRUE(r.reason.starts_with("domain: ")) << r.reason;
-
-  c = check_callable(file + ":no_max", "--quick --only shapes --family shifted_minus_1000 --V 33");
-  EXPECT_EQ(c.status, kFailed) << c.out << c.err;
-  EXPECT_NE(c.out.find("FAIL no_max/f32@plugin"), std::string::npos) << c.out;
-
-  c = check_callable(file + ":keeps_state", "--quick --only calls --V 37");
-  EXPECT_EQ(c.status, kFailed) << c.out << c.err;
-  EXPECT_NE(c.out.find("state is kept from call to call"), std::string::npos) << c.out;
-
-  c = check_callable(file + ":late", "--quick --only shapes --V 33");
-  EXPECT_EQ(c.status, kFailed) << c.out << c.err;
-  EXPECT_NE(c.out.find("changed after the launch had ended"), std::string::npos) << c.out;
-}
-
-TEST(PythonCandidates, ItsOwnLineRepeatsACase) {
-  ASSAY_NEEDS_PYTHON("ctypes");
-  const Checked c = check_callable(python_fixture("raw_rows.py") + ":throws",
-                                   "--host --name thrower --quick --only shapes --V 33 --timeout 30");
-  ASSERT_EQ(c.status, kFailed) << c.out << c.err;
-  ASSERT_FALSE(c.records.empty());
-  const Record& first = c.records[0];
-  EXPECT_EQ(first.key, "thrower/f32@plugin");
-  EXPECT_NE(first.reproduce.find("raw_rows.py:throws --name thrower --host --python " + test_python() +
-                                 " --timeout 30 "),
-            std::string::npos)
-      << first.reproduce;
-  std::vector<std::string> words;
-  std::istringstream line(first.reproduce);
-  for (std::string w; line >> w;) words.push_back(w);
-  const Checked again = check_words({words.begin() + 2, words.end()});
-  ASSERT_EQ(again.records.size(), 1u) << again.out << again.err;
-  EXPECT_EQ(again.records[0].reproduce, first.reproduce);
-  EXPECT_EQ(again.records[0].reason, first.reason);
-}
-
-TEST(PythonCandidates, ExitStatusOfABadCall) {
-  ASSAY_NEEDS_PYTHON("ctypes");
-  const auto one_line = [](const Checked& c) { return c.err.find('\n') + 1 == c.err.size(); };
-  for (const char* target : {"/nowhere/soft.py:softmax", "a_module_of_nobody:softmax"}) {
-    const Checked c = check_callable(target, "");
-    EXPECT_EQ(c.status, kBadCall) << target;
-    EXPECT_TRUE(one_line(c)) << c.err;
-  }
-  const Checked lacks = check_callable(python_fixture("lacks_module.py") + ":f", "");
-  EXPECT_EQ(lacks.status, kEnvironment);
-  EXPECT_TRUE(one_line(lacks)) << lacks.err;
-  EXPECT_NE(lacks.err.find(" -m pip install a_module_that_nobody_has"), std::string::npos) << lacks.err;
-  const Checked none = check_words({python_fixture("raw_rows.py") + ":right", "--python", "/nowhere/python"});
-  EXPECT_EQ(none.status, kEnvironment);
-  EXPECT_TRUE(one_line(none)) << none.err;
-}
-
-TEST(PythonCandidates, NumpyOfEveryOp) {
-  ASSAY_NEEDS_PYTHON("numpy");
-  const std::string file = python_fixture("numpy_rows.py");
-  for (const char* words :
-       {":right --types f32,f16", ":lse --op lse", ":topk --op topk --declare k_up_to_V=yes",
-        ":topk_softmax --op topk_softmax --declare k_up_to_V=yes",
-        ":log_softmax_topk --op log_softmax_topk --declare k_up_to_V=yes", ":min_p --op min_p",
-        ":top_p --op top_p"}) {
-    const std::string all = words;
-    const std::size_t at = all.find(' ');
-    const Checked c = check_callable(file + all.substr(0, at),
-                                     all.substr(at) + " --quick --only shapes --only rows --only layout");
-    EXPECT_EQ(c.status, kPassed) << words << "\n" << c.out << c.err;
-  }
-  const Checked c = check_callable(file + ":no_max", "--quick --only families");
-  EXPECT_EQ(c.status, kFailed) << c.out << c.err;
-  EXPECT_NE(c.out.find("no maximum is subtracted"), std::string::npos) << c.out;
-}
-
-TEST(PythonCandidates, TorchEagerAndCompiled) {
-  ASSAY_NEEDS_PYTHON("torch");
-  const std::string file = python_fixture("torch_rows.py");
-  Checked c = check_callable(file + ":eager", "--host --types f32,bf16 --quick --only shapes");
-  EXPECT_EQ(c.status, kPassed) << c.out << c.err;
-  c = check_callable(file + ":topk", "--host --op topk --declare k_up_to_V=yes --quick --only rows");
-  EXPECT_EQ(c.status, kPassed) << c.out << c.err;
-  // It is compiled again for each shape. The wait for that is no hang. The first takes most of a minute where
-  // importing torch takes long, because torch's compiler imports it again in other processes.
-  c = check_callable(file + ":compiled", "--host --quick --only rows --V 129 --timeout 10");
-  EXPECT_EQ(c.status, kPassed) << c.out << c.err;
 }
 
 }  // namespace

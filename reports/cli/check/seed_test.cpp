@@ -19,9 +19,8 @@ namespace {
 using command_test::call_as_typed;
 using command_test::Outcome;
 
-class Seed : public testing::Test {
+class Seed : public command_test::FolderTest {
  protected:
-  std::string at(const std::string& name) const { return (own_.path() / name).string(); }
   Outcome run(const std::string& line, const std::string& folder) const {
     std::vector<std::string> words = command_test::words_of(line);
     words.insert(words.end(), {"--out", at(folder)});
@@ -38,7 +37,6 @@ class Seed : public testing::Test {
     for (const Record& r : read_records(at(folder + "/records.jsonl"))) all.push_back(record_line(r));
     return all;
   }
-  TestFolder own_;
 };
 
 TEST_F(Seed, IsDrawnPrintedAndRepeatsTheRun) {

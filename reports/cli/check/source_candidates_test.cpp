@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -136,15 +135,6 @@ TEST(SourceCandidates, ADeclarationComesOnTopOfWhatTheFileRegisters) {
     EXPECT_EQ(v.claim.ties, Ties::smaller_index);
     EXPECT_EQ(v.claim.exp, Exp::fast) << "what ASSAY_VARIANT says";
   }
-}
-
-TEST(AdapterCommand, EndsWith2ForABadEntry) {
-  const std::string file = fixture("shuffle_rows.cu");
-  const char* const words[] = {"assay", "adapter", file.c_str(), "--host", "--entry", "void f(int x)"};
-  testing::internal::CaptureStderr();
-  EXPECT_EQ(run_assay(6, words), kBadCall);
-  const std::string text = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
 }
 
 }  // namespace

@@ -22,12 +22,11 @@ namespace {
 namespace fs = std::filesystem;
 using process_test::Finished;
 
-class SpreadCheck : public testing::Test {
+class SpreadCheck : public command_test::FolderTest {
  protected:
   void SetUp() override {
     if (!process_test::has_command()) GTEST_SKIP();
   }
-  std::string at(const std::string& name) const { return (own_.path() / name).string(); }
   Finished check(std::vector<std::string> words, const std::string& folder,
                  const std::vector<std::string>& settings = {}) const {
     words.insert(words.begin(), "check");
@@ -42,34 +41,7 @@ class SpreadCheck : public testing::Test {
     fs::permissions(at("instead.sh"), fs::perms::owner_all);
     return "ASSAY_WORKER=" + at("instead.sh");
   }
-  std::vector<std::string> lines(const std::string& file) const {
-    std::vector<std::string> all;
-    std::istringstream in(read_file(at(file)));
-    for (std::string line; std::getline(in, line);) all.push_back(without_run(line));
-    return all;
-  }
-  TestFolder own_;
 };
-
-TEST_F(SpreadCheck, IsTheSameAsOneAfterTheOther) {
-  const std::vector<std::string> kernels = {"online_warp/f16@host", "mutant.sum_skips_tail/f32@host",
-                                            "safe_block/f32@host"};
-  const Finished one = check(kernels, "one");
-  std::vector<std::string> words = kernels;
-  words.insert(words.end(), {"--jobs", "2", "--json", "--junit", at("junit.xml")});
-  const Finished spread = check(words, "spread");
-  EXPECT_EQ(one.status, 1) << one.out << one.err;
-  EXPECT_EQ(spread.status, 1) << spread.out << spread.err;
-  EXPECT_EQ(lines("spread/records.jsonl"), lines("one/records.jsonl"));
-  EXPECT_NE(spread.out.find("\"verdict\""), std::string::npos) << spread.out;
-  EXPECT_NE(spread.err.find("of 3: mutant.sum_skips_tail/f32@host: FAIL"), std::string::npos) << spread.err;
-  EXPECT_TRUE(fs::exists(at("junit.xml")));
-  for (const auto& entry : fs::directory_iterator(at("spread")))
-    EXPECT_FALSE(entry.path().filename().string().starts_with("shard-")) << entry.path();
-  // The same files: pages, summary, records.
-  for (const auto& entry : fs::directory_iterator(at("one")))
-    EXPECT_TRUE(fs::exists(at("spread") / entry.path().filename())) << entry.path();
-}
 
 TEST_F(SpreadCheck, APartThatDoesNotEndIsNamedAndTheOthersAreKept) {
   std::ofstream(at("text.so")) << "no shared object";
@@ -117,14 +89,6 @@ TEST_F(SpreadCheck, APartWhoseProcessDiedIsNoPass) {
   }
 }
 
-TEST_F(SpreadCheck, KernelsMayFollowTheEndOfTheOptions) {
-  const Finished e =
-      process_test::run({"check", "--jobs=2", "--quick", "--only", "batch", "--out=" + at("out"), "--",
-                         "safe_block/f32@host", "online_warp/f16@host"});
-  EXPECT_EQ(e.status, 0) << e.out << e.err;
-  EXPECT_TRUE(fs::exists(at("out/records.jsonl")));
-}
-
 TEST_F(SpreadCheck, IsNotMixedWithPartsOfOtherRuns) {
   const std::vector<std::string> words = {"safe_block/f32@host", "online_warp/f16@host", "--jobs", "2"};
   const std::vector<std::string> step = {"SLURM_PROCID=0", "SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=4"};
@@ -140,40 +104,6 @@ TEST_F(SpreadCheck, IsNotMixedWithPartsOfOtherRuns) {
   const Finished mixed = check(words, "out");
   EXPECT_EQ(mixed.status, 2);
   EXPECT_NE(mixed.err.find("shard-0-of-3: is a part of another run"), std::string::npos) << mixed.err;
-}
-
-TEST_F(SpreadCheck, AKernelThatIsNamedTwiceEndsTheCallAtOnce) {
-  const Finished e = check({"safe_block/f32@host", "safe_block/f32@host", "--jobs", "2"}, "out");
-  EXPECT_EQ(e.status, 2);
-  EXPECT_NE(e.err.find("safe_block/f32@host: is named twice"), std::string::npos) << e.err;
-}
-
-TEST_F(SpreadCheck, AWordThatNamesNothingEndsTheCallAtOnce) {
-  for (const std::string& word : {std::string("no_such_key/f32@host"), at("no.so"), at("no.cu")}) {
-    const Finished e = check({"safe_block/f32@host", word, "--jobs", "2"}, "out");
-    EXPECT_EQ(e.status, 2) << word;
-    EXPECT_NE(e.err.find(word + ": no such "), std::string::npos) << e.err;
-    EXPECT_FALSE(fs::exists(at("out"))) << word;
-  }
-}
-
-TEST_F(SpreadCheck, KernelsOfOneNameInTwoFilesAreToldApart) {
-  const fs::path fixture = fs::path(ASSAY_FIXTURES) / "fixture_declared.so";
-  if (!fs::exists(fixture)) GTEST_SKIP();
-  std::vector<std::string> words;
-  fs::create_directories(at("b"));
-  for (const char* name : {"a.so", "b/a.so", "c.so"}) {
-    fs::copy_file(fixture, at(name));
-    words.push_back(at(name));
-  }
-  words.insert(words.end(), {"--jobs", "2"});
-  const Finished spread = check(words, "out");
-  EXPECT_EQ(spread.status, 0) << spread.out << spread.err;
-  std::set<std::string> keys;
-  for (const Record& r : read_records(at("out/records.jsonl"))) keys.insert(r.key);
-  const std::set<std::string> expected = {"a.c99_softmax/f32@plugin", "a-2.c99_softmax/f32@plugin",
-                                          "c.c99_softmax/f32@plugin"};
-  EXPECT_EQ(keys, expected);
 }
 
 TEST(LocalRank, IsThatOfTheLauncher) {

@@ -39,9 +39,8 @@ void softmax(const float* in, float* out, int rows, int V) {
 )";
 }
 
-class Branches : public testing::Test {
+class Branches : public command_test::FolderTest {
  protected:
-  std::string at(const std::string& name) const { return (own_.path() / name).string(); }
   command_test::Outcome fuzz(const std::string& wrong) const {
     std::ofstream(at("k.cu")) << with_back_door(wrong);
     return command_test::call_words(
@@ -54,7 +53,6 @@ class Branches : public testing::Test {
       return {0, 0};
     return {std::stoi(m.str(1)), std::stoi(m.str(2))};
   }
-  TestFolder own_;
 };
 
 TEST_F(Branches, AConstantThatALogitIsComparedWithIsTried) {

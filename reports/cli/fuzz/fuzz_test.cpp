@@ -18,22 +18,15 @@
 #include "reports/cli/check/spread.hpp"
 #include "reports/cli/command_test.hpp"
 #include "reports/cli/fuzz/fuzz_options.hpp"
+#include "reports/cli/help/answer_test.hpp"
 #include "reports/data/files.hpp"
 #include "reports/out/command_line.hpp"
 
 namespace assay {
 namespace {
 
-class FuzzCommand : public testing::Test {
+class FuzzCommand : public command_test::FolderTest {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) / ("assay_fuzz_" + std::to_string(getpid()));
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string at(const std::string& name) const { return (folder_ / name).string(); }
   /// Returns the exit status; what was printed is in `out_` and `err_`.
   int run(const std::vector<std::string>& words) {
     const command_test::Outcome o = command_test::call_words(words);
@@ -41,12 +34,6 @@ class FuzzCommand : public testing::Test {
     err_ = o.err;
     return o.status;
   }
-  std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::recursive_directory_iterator(folder_),
-                                                  std::filesystem::recursive_directory_iterator()));
-  }
-
-  std::filesystem::path folder_;
   std::string out_, err_;
 };
 
@@ -64,42 +51,6 @@ TEST_F(FuzzCommand, PassesARightKernelAndKeepsWhatItLearned) {
   const fuzz::Corpus second = fuzz::corpus_from_text(read_file(file), file);
   EXPECT_EQ(second.evaluations, 128);
   EXPECT_GE(second.entries.size(), first.entries.size());
-}
-
-TEST_F(FuzzCommand, CountsInputsThatAreTooCoarseToJudge) {
-  EXPECT_EQ(run({"fuzz", "three_kernel_safe_thread/f16@host", "--evaluations", "32", "--out", at("out")}),
-            kPassed);
-  EXPECT_NE(
-      out_.find(
-          "JUDGED IN PART: 1 candidate searched, nothing found; 28 of 32 inputs were too coarse to judge"),
-      std::string::npos)
-      << out_;
-  EXPECT_EQ(out_.find("PASS"), std::string::npos) << out_;
-}
-
-TEST_F(FuzzCommand, IsOneLineAndNoFileForABadCall) {
-  const std::vector<std::vector<std::string>> bad = {
-      {"fuzz"},
-      {"fuzz", "no_such/f32@host"},
-      {"fuzz", "online_block/f32@host", "--time", "soon"},
-      {"fuzz", "online_block/f32@host", "--time", "-3s"},
-      {"fuzz", "online_block/f32@host", "--shard", "2/2"},
-      {"fuzz", "online_block/f32@host", "--V", "-5"},
-      {"fuzz", "online_block/f32@host", "--op", "topk", "--evaluations", "1"},
-      {"fuzz", "online_block/f32@host", "--evaluations", "-1"},
-      {"fuzz", "online_block/f32@host", "--evaluations", "0"},
-      {"fuzz", "online_block/f32@host", "--evaluations", "32", "--V", "0"},
-      {"fuzz", "online_block/f32@host", "--evaluations", "32", "--timeout", "nan"},
-      {"fuzz", "online_block/f32@host", "--evaluations", "32", "--corpus", "/dev/null"},
-      {"fuzz", "--merge", at("nothing")},
-      {"replay", at("missing.json")},
-  };
-  for (std::vector<std::string> call : bad) {
-    if (call[0] == "fuzz") call.insert(call.end(), {"--out", at("out")});
-    EXPECT_EQ(run(call), kBadCall) << call.back() << out_;
-    EXPECT_EQ(std::count(err_.begin(), err_.end(), '\n'), 1) << err_;
-    EXPECT_LE(files(), 1u);  // 1: the folder itself
-  }
 }
 
 /// A clean search leaves no failing case of an older one beside its empty records.
@@ -121,15 +72,6 @@ TEST_F(FuzzCommand, SetsAsideCasesThatItDoesNotFindAgain) {
   EXPECT_NE(out_.find("1 case file of an earlier search, not found again: now in " + at("out/older")),
             std::string::npos)
       << out_;
-}
-
-TEST_F(FuzzCommand, RefusesABrokenCorpus) {
-  std::filesystem::create_directories(at("corpus"));
-  std::ofstream(at("corpus/online_block-f32-host.corpus.jsonl")) << "{\"assay_corpus\": 1, \"key\": 3}\n";
-  EXPECT_EQ(run({"fuzz", "online_block/f32@host", "--evaluations", "32", "--corpus", at("corpus"), "--out",
-                 at("out")}),
-            kBadCall);
-  EXPECT_NE(err_.find("online_block-f32-host.corpus.jsonl:1"), std::string::npos) << err_;
 }
 
 TEST_F(FuzzCommand, ReplaysACaseThatPassesAndRefusesABadFile) {
@@ -200,7 +142,19 @@ TEST_F(FuzzCommand, FindsShrinksAndReplaysAFault) {
     EXPECT_EQ(run({"replay", file}), kFailed) << out_ << err_;
     EXPECT_NE(out_.find("(as recorded)"), std::string::npos) << out_;
     EXPECT_NE(out_.find("  exact       "), std::string::npos) << out_;
-    EXPECT_EQ(run({"replay", file, "online_block/f32@host"}), kPassed) << out_ << err_;
+    for (const auto& [kernel, status, verdict] :
+         {std::tuple(key, kFailed, "FAIL"),
+          std::tuple(std::string("online_block/f32@host"), kPassed, "PASS")}) {
+      EXPECT_EQ(run({"replay", file, kernel, "--quiet", "--json", "--junit", at("junit.xml")}), status)
+          << err_;
+      const auto json = nlohmann::json::parse(out_);
+      answer_test::expect_one_answer("replay", status, json, at("junit.xml"));
+      EXPECT_EQ(json["verdict"], verdict);
+      for (const auto& f : json["failures"]) {
+        EXPECT_EQ(f["key"], key);
+        EXPECT_TRUE(f["reproduce"].get<std::string>().starts_with("assay replay " + file)) << f;
+      }
+    }
   }
   EXPECT_GT(cases, 0);
 }

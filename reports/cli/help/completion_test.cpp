@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Completion : public testing::Test {
+class Completion : public command_test::FolderTest {
  protected:
   void SetUp() override {
     fs::create_directories(folder_ / "some_folder");
@@ -28,7 +28,6 @@ class Completion : public testing::Test {
                  {folder_ / "complete.sh", command_test::call("assay completion bash").out}});
     fs::create_symlink(isolation::worker_executable(""), folder_ / "assay");
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   /// What bash offers after this line, such as "assay che".
   std::set<std::string> after(const std::string& line) const {
@@ -47,7 +46,7 @@ class Completion : public testing::Test {
     return all;
   }
 
-  fs::path folder_ = testing::TempDir() + "completion." + std::to_string(getpid());
+  const fs::path folder_ = own_.path();
 };
 
 using Offered = std::set<std::string>;

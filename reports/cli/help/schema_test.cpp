@@ -82,10 +82,8 @@ TEST(RecordsSchema, TheFileIsWhatTheFieldsMake) {
       << "a field of a record has changed: assay schema > reports/data/records.schema.json";
 }
 
-class RecordsOfRuns : public testing::Test {
+class RecordsOfRuns : public command_test::FolderTest {
  protected:
-  void SetUp() override { fs::create_directories(folder_); }
-  void TearDown() override { fs::remove_all(folder_); }
   std::vector<json> run(const std::string& line) {
     command_test::call("assay " + line + " --out " + folder_.string());
     std::istringstream text(read_file(folder_ / "records.jsonl"));
@@ -93,7 +91,7 @@ class RecordsOfRuns : public testing::Test {
     for (std::string one; std::getline(text, one);) all.push_back(json::parse(one));
     return all;
   }
-  fs::path folder_ = testing::TempDir() + "schema." + std::to_string(getpid());
+  const fs::path folder_ = own_.path();
 };
 
 TEST_F(RecordsOfRuns, ObeyTheSchema) {

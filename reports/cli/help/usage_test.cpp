@@ -9,6 +9,7 @@
 #include <fstream>
 #include <set>
 
+#include "kernels/adapter/case_file_test.hpp"
 #include "reference/files/npy.hpp"
 #include "reports/cli/command_test.hpp"
 #include "reports/data/files.hpp"
@@ -28,23 +29,10 @@ std::set<std::string> commands(const CLI::App& app, const std::string& prefix = 
 
 /// The words of an example as a shell reads them, without "assay". A redirection ends it.
 std::vector<std::string> shell_words(const std::string& line) {
-  std::vector<std::string> words;
-  std::string word;
-  bool quoted = false, any = false;
-  for (const char c : line + " ") {
-    if (c == '\'') {
-      quoted = !quoted, any = true;
-    } else if (c == ' ' && !quoted) {
-      if (any || !word.empty()) words.push_back(word);
-      word.clear(), any = false;
-    } else {
-      word += c;
-    }
-  }
+  std::vector<std::string> words = cases::words_of(line);
   EXPECT_EQ(words.front(), "assay") << line;
   words.erase(words.begin());
-  if (const auto end = std::find(words.begin(), words.end(), ">"); end != words.end())
-    words.erase(end, words.end());
+  words.erase(std::find(words.begin(), words.end(), ">"), words.end());
   return words;
 }
 

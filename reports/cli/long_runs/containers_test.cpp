@@ -61,14 +61,13 @@ TEST(UniquePart, AForkedProcessHasOtherNames) {
   EXPECT_NE(of_child, own);
 }
 
-class Containers : public testing::Test {
+class Containers : public command_test::FolderTest {
  protected:
   void SetUp() override {
     if (!has_command()) GTEST_SKIP() << "no " ASSAY_COMMAND;
     if (!fs::exists("/usr/bin/unshare") || (first_ = as_process_1()).empty())
       GTEST_SKIP() << "this machine makes no namespace of processes (unshare --pid)";
   }
-  std::string at(const std::string& name) const { return (own_.path() / name).string(); }
 
   /// Runs the same command twice at a time, each as process 1, and returns what the two print.
   std::vector<std::string> twice(const std::vector<std::string>& command) const {
@@ -91,7 +90,6 @@ class Containers : public testing::Test {
         all.push_back(entry.path().string());
     return all;
   }
-  TestFolder own_;
   std::vector<std::string> first_;
 };
 

@@ -21,18 +21,11 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-class FirstRecord : public testing::Test {
+class FirstRecord : public command_test::FolderTest {
  protected:
-  std::string at(const std::string& name) const { return (own_.path() / name).string(); }
   void run(const std::string& line, const std::string& folder) const {
     const command_test::Outcome o = command_test::call("assay " + line + " --out " + at(folder));
     EXPECT_LE(o.status, 1) << line << o.err;
-  }
-  std::vector<std::string> lines(const std::string& file) const {
-    std::vector<std::string> all;
-    std::istringstream in(read_file(at(file)));
-    for (std::string line; std::getline(in, line);) all.push_back(line);
-    return all;
   }
   /// The file's first record has the run, and no other record has.
   json only_run(const std::string& file, std::size_t least) const {
@@ -42,7 +35,6 @@ class FirstRecord : public testing::Test {
       EXPECT_EQ(json::parse(all[i]).contains("run"), i == 0) << file << " line " << i + 1;
     return all.empty() ? json() : json::parse(all[0]).value("run", json::object());
   }
-  TestFolder own_;
 };
 
 std::string fact(const std::string& label) {

@@ -15,26 +15,18 @@ using process_test::Finished;
 const char* const kSmallReport =
     "report --key online_warp/f16@host --family normal_1 --V 33 --V 65 --V 129 --V 1025 --threads 1";
 
-class FullDisk : public testing::Test {
+class FullDisk : public command_test::FolderTest {
  protected:
   void SetUp() override {
     if (!process_test::has_command()) GTEST_SKIP() << "no " ASSAY_COMMAND;
     if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full";
   }
-  std::string at(const std::string& name) const { return (own_.path() / name).string(); }
-  static std::vector<std::string> words_of(const std::string& line) {
-    std::istringstream in(line);
-    std::vector<std::string> words;
-    for (std::string w; in >> w;) words.push_back(w);
-    return words;
-  }
   std::vector<std::string> command(const std::string& line) const {
-    std::vector<std::string> words = words_of(line);
+    std::vector<std::string> words = command_test::words_of(line);
     words.insert(words.begin(), ASSAY_COMMAND);
     words.insert(words.end(), {"--out", at("out")});
     return words;
   }
-  TestFolder own_;
 };
 
 TEST_F(FullDisk, NobodyNeedsStandardError) {
@@ -68,7 +60,7 @@ TEST_F(FullDisk, AFullStandardOutputEndsTheRunWhereItBegins) {
 
 TEST_F(FullDisk, HelpThatNobodyGetsIsAnError) {
   for (const char* line : {"--help", "check --help", "--version"}) {
-    std::vector<std::string> words = words_of(line);
+    std::vector<std::string> words = command_test::words_of(line);
     words.insert(words.begin(), ASSAY_COMMAND);
     EXPECT_EQ(process_test::wait_for(process_test::start(words, {}, "/dev/full", at("err"))).status,
               kEnvironment)

@@ -18,12 +18,11 @@ namespace {
 namespace fs = std::filesystem;
 using process_test::Finished;
 
-class Recipes : public testing::Test {
+class Recipes : public command_test::FolderTest {
  protected:
   void SetUp() override {
     if (!process_test::has_command()) GTEST_SKIP() << "no " ASSAY_COMMAND;
   }
-  std::string at(const std::string& name) const { return (own_.path() / name).string(); }
   static std::string recipe(const std::string& name) {
     return std::string(ASSAY_SOURCE_DIR) + "/reports/merge/recipes/" + name;
   }
@@ -59,14 +58,6 @@ class Recipes : public testing::Test {
     e.err = read_file(at("stderr"));
     return e;
   }
-  std::vector<std::string> records(const std::string& folder) const {
-    std::vector<std::string> all;
-    std::istringstream in(read_file(at(folder) + "/records.jsonl"));
-    for (std::string line; std::getline(in, line);) all.push_back(without_run(line));
-    std::sort(all.begin(), all.end());
-    return all;
-  }
-  TestFolder own_;
 };
 
 const std::vector<std::string> kChecked = {"check",
@@ -114,10 +105,7 @@ TEST_F(Recipes, ARankOfMpirunThatDiesIsNamedAndRunAgainAlone) {
   std::string again = some.err.substr(some.err.find("shard 2/4 did not end ("));
   again = again.substr(again.find("): assay ") + 9);
   again = again.substr(0, again.find('\n'));
-  std::vector<std::string> typed;
-  std::istringstream in(again);
-  for (std::string w; in >> w;) typed.push_back(w);
-  const Finished alone = process_test::run(typed);
+  const Finished alone = process_test::run(command_test::words_of(again));
   EXPECT_EQ(alone.status, kPassed) << again << alone.err;
   EXPECT_NE(alone.err.find("going on with 2 finished"), std::string::npos) << alone.err;
   EXPECT_EQ(process_test::run({"merge", at("out"), "--out", at("out")}).status, kPassed);

@@ -18,17 +18,14 @@ namespace {
 namespace fs = std::filesystem;
 using process_test::Finished;
 
-class Resume : public testing::Test {
+class Resume : public command_test::FolderTest {
  protected:
   void SetUp() override {
     if (!process_test::has_command()) GTEST_SKIP() << "no " ASSAY_COMMAND;
   }
-  std::string at(const std::string& name) const { return (own_.path() / name).string(); }
   /// Runs the command into `folder`; the words are separated by spaces.
   Finished run(const std::string& line, const std::string& folder, const std::string& end_after = "") const {
-    std::vector<std::string> words;
-    std::istringstream in(line);
-    for (std::string w; in >> w;) words.push_back(w);
+    std::vector<std::string> words = command_test::words_of(line);
     words.insert(words.end(), {"--out", at(folder)});
     std::vector<std::string> settings;
     if (!end_after.empty()) settings.push_back("ASSAY_TEST_END_AFTER=" + end_after);
@@ -67,7 +64,6 @@ class Resume : public testing::Test {
     EXPECT_FALSE(fs::exists(at("killed/unfinished.jsonl")));
     EXPECT_EQ(lines("killed", file), lines("whole", file));
   }
-  TestFolder own_;
 };
 
 /// A file that the kernel includes is a part of it: nothing goes on after it was edited.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay page: the pages of a folder from its records are those of the run; links lead to every page.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -32,13 +31,8 @@ std::string lines_of(const ReportData& data) {
   return out;
 }
 
-class PageCommand : public testing::Test {
+class PageCommand : public FolderTest {
  protected:
-  PageCommand() : folder_(fs::temp_directory_path() / ("assay-page-" + std::to_string(getpid()))) {
-    fs::remove_all(folder_);
-    prepare_folder(folder_);
-  }
-  ~PageCommand() override { fs::remove_all(folder_); }
   /// Every page of the folder, by its name there.
   std::map<std::string, std::string> pages() const {
     std::map<std::string, std::string> out;
@@ -47,7 +41,7 @@ class PageCommand : public testing::Test {
         out[fs::relative(e.path(), folder_).string()] = read_file(e.path());
     return out;
   }
-  fs::path folder_;
+  const fs::path folder_ = own_.path();
 };
 
 TEST_F(PageCommand, MakesThePagesOfTheRunAgain) {
@@ -171,24 +165,6 @@ TEST_F(PageCommand, RemovesThePagesOfKernelsThatAreNotInTheReport) {
   for (const auto& [name, html] : pages()) left.insert(name);
   EXPECT_EQ(left, (std::set<std::string>{"compare.html", "index.html", "kernels/notes.html",
                                          "kernels/safe_block.html"}));
-}
-
-TEST_F(PageCommand, RefusesWhatIsNoFolderOfRecords) {
-  const auto says = [](const std::string& line, const std::string& what) {
-    const Outcome o = command_test::call(line);
-    EXPECT_EQ(o.status, kBadCall) << line;
-    EXPECT_NE(o.err.find(what), std::string::npos) << o.err;
-    EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
-  };
-  says("assay page /nowhere", "is not a folder");
-  says("assay page " + folder_.string(), "holds no records.jsonl");
-  write_files({{folder_ / "records.jsonl", "\n"}});
-  says("assay page " + folder_.string(), "holds no record");
-  write_files({{folder_ / "records.jsonl", "{}\n"}});
-  says("assay page " + folder_.string(), "records.jsonl: line 1: field ");
-  write_files({{folder_ / "about.json", "[]"}});
-  says("assay page " + folder_.string(), "about.json: ");
-  EXPECT_FALSE(fs::exists(folder_ / "index.html")) << "nothing half-written";
 }
 
 }  // namespace

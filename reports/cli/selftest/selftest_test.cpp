@@ -115,18 +115,5 @@ TEST(Selftest, CountsWhatTheRulesOfOthersLetThrough) {
   EXPECT_EQ(n.by_name, n.faults + n.cheats);
 }
 
-TEST(Selftest, TheCommandJudgesOneEntry) {
-  const TestFolder folder;
-  const std::filesystem::path& out = folder.path();
-  const auto run = [&](const char* key) {
-    const char* argv[] = {"assay", "selftest", "--quick", "--key", key, "--out", out.c_str()};
-    return run_assay(7, argv);
-  };
-  EXPECT_EQ(run("all_zero"), kPassed);
-  EXPECT_NE(read_file(out / "selftest.jsonl").find("\"outcome\":\"killed\""), std::string::npos);
-  EXPECT_EQ(run("M121"), kPassed);
-  EXPECT_EQ(run("nobody"), kBadCall);
-}
-
 }  // namespace
 }  // namespace assay

@@ -255,33 +255,6 @@ TEST(SweepPlan, BeginsWithTheReferenceKernels) {
   EXPECT_NE(plan.front().subject->variant.variant.find("_block"), std::string::npos);
 }
 
-TEST(SweepCommand, RefusesWhatItCannotDo) {
-  EXPECT_EQ(call_engine({"--key", "nothing/f32@host"}), kBadCall);
-  EXPECT_EQ(call_engine({"--key", "online_block/f32@host", "--V", "0"}), kBadCall);
-  EXPECT_EQ(call_engine({"--key", "online_block/f32@host", "--rows", "0"}), kBadCall);
-  EXPECT_EQ(call_engine({"--key", "online_block/f32@host", "--dtype", "f64"}), kBadCall);
-  EXPECT_EQ(call_engine({"--key", "online_block/f32@host", "--budget", "soon"}), kBadCall);
-  EXPECT_EQ(call_engine({"--key", "online_block/f32@host", "--quick", "--full"}), kBadCall);
-  EXPECT_EQ(call_engine({"--key", "online_block/f32@host", "--V", "63", "--rows", "2", "--family", "none"}),
-            kBadCall);
-  EXPECT_EQ(call_engine({"launch", "--key", "topk_block/f32@host", "--V", "63", "--rows", "2", "--k", "65"}),
-            kBadCall);
-  EXPECT_EQ(call_engine({"launch", "--key", "none/f32@host", "--V", "63", "--rows", "2"}), kBadCall);
-}
-
-TEST_F(SweepEngine, WritesPageAndSummary) {
-  const std::string out = folder_.string();
-  ASSERT_EQ(call_engine({"--key", "online_block/f32@host", "--V", "63", "--rows", "2", "--out", out.c_str()}),
-            kPassed);
-  EXPECT_NE(read_file(folder_ / "sweep.html").find("online_block"), std::string::npos);
-  EXPECT_FALSE(read_file(folder_ / "sweep.md").empty());
-  std::filesystem::remove(folder_ / "sweep.html");
-  EXPECT_EQ(call_engine({"page", out.c_str()}), kPassed);
-  EXPECT_TRUE(std::filesystem::exists(folder_ / "sweep.html"));
-  std::filesystem::remove(folder_ / "sweep.jsonl");
-  EXPECT_EQ(call_engine({"page", out.c_str()}), kBadCall);
-}
-
 TEST_F(SweepEngine, ComparesWithAnOlderSweep) {
   const std::string out = folder_.string(), old = (folder_ / "old.jsonl").string();
   ASSERT_EQ(call_engine({"--key", "online_block/f32@host", "--V", "63", "--rows", "2", "--out", out.c_str()}),
@@ -328,12 +301,6 @@ TEST_F(SweepEngine, PeersThatCanNotRunSaySo) {
                   (line.substr(0, line.find(" >")) + " --library " + bad + " 2>/dev/null").c_str())),
               2)
         << bad;
-}
-
-TEST(SweepCommand, Launches) {
-  EXPECT_EQ(call_engine({"launch", "--key", "safe_then_topk/f32@host", "--V", "63", "--rows", "2",
-                         "--launches", "2"}),
-            kPassed);
 }
 
 }  // namespace
