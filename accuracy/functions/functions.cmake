@@ -23,8 +23,7 @@ if(ASSAY_WITH_CUDA)
   # Oracle code: FMA only where the source has one. The functions themselves are compiled with the flags of kernels.
   target_compile_definitions(assay_functions PRIVATE ASSAY_WITH_CUDA)
   target_compile_options(assay_functions PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false -Xcompiler=-Wall,-Wextra>)
-  target_sources(assay_functions PRIVATE functions/function_sweep_device.cu functions/pair_softmax_device.cu
-    functions/quotient_sweep_device.cu)
+  target_sources(assay_functions PRIVATE functions/sweeps_device.cu)
   add_library(assay_device_functions OBJECT functions/functions_device.cu)
   target_link_libraries(assay_device_functions PRIVATE assay_options)
   target_compile_options(assay_device_functions PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)

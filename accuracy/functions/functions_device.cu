@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device's functions under test, compiled with the flags of kernels: each one is only an elementwise
-// kernel. function_sweep_device.cu judges them.
+// kernel. sweeps_device.cu judges them.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime_api.h>
