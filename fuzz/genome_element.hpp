@@ -4,6 +4,7 @@
 #pragma once
 
 #include "fuzz/genome.hpp"
+#include "reference/hash/draws.hpp"
 #include "reference/oracle/fast_exp.hpp"
 
 namespace assay::fuzz {
@@ -18,14 +19,6 @@ struct PreparedGenome {
   std::int64_t span;                    // range of `powers` and `neighbours`
   Stretch stretch[kMostStretches];
 };
-
-/// One step of splitmix64.
-ASSAY_HOST_DEVICE std::uint64_t mixed(std::uint64_t z) {
-  z += 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
 
 ASSAY_HOST_DEVICE std::uint32_t float_bits(float x) {
 #if defined(__CUDA_ARCH__)

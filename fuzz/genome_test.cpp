@@ -13,13 +13,14 @@
 #include "fuzz/mutate.hpp"
 #include "fuzz/trial.hpp"
 #include "reference/error.hpp"
+#include "reference/hash/draws.hpp"
 
 namespace assay::fuzz {
 namespace {
 
 std::uint64_t hash(const Tensor& t) {
-  std::uint64_t h = 0xcbf29ce484222325;
-  for (std::byte b : t.bytes) h = (h ^ static_cast<std::uint64_t>(b)) * 0x100000001b3;
+  std::uint64_t h = kHashOfNothing;
+  for (std::byte b : t.bytes) h = hash_with(h, static_cast<std::uint64_t>(b));
   return h;
 }
 

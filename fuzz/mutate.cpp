@@ -238,12 +238,6 @@ void change(Genome& g, MutationRandom& random, const Domain& domain) {
 
 }  // namespace
 
-std::uint64_t MutationRandom::next() {
-  const std::uint64_t z = mixed(state_);
-  state_ += 0x9e3779b97f4a7c15;
-  return z;
-}
-
 Genome fresh(MutationRandom& random, const Domain& domain) {
   Genome g;
   draw_shape(g, random, domain);

@@ -8,25 +8,18 @@
 #include <vector>
 
 #include "fuzz/genome.hpp"
+#include "reference/hash/draws.hpp"
 
 namespace assay::fuzz {
 
-class MutationRandom {
+class MutationRandom : public Draws {
  public:
-  explicit MutationRandom(std::uint64_t state) : state_(state) {}
-  std::uint64_t next();
-  double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
-  std::int64_t below(std::int64_t n) {
-    return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(n));
-  }
+  using Draws::Draws;
   bool one_in(std::int64_t n) { return below(n) == 0; }
   template <class T>
   T pick(std::span<const T> list) {
-    return list[static_cast<std::size_t>(below(static_cast<std::int64_t>(list.size())))];
+    return list[below(list.size())];
   }
-
- private:
-  std::uint64_t state_;
 };
 
 /// The limits of what a search may draw.

@@ -5,35 +5,22 @@
 #include <cmath>
 #include <limits>
 
+#include "reference/hash/draws.hpp"
+
 namespace assay {
 namespace {
 
-/// splitmix64.
-class Draw {
- public:
-  explicit Draw(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t bits() {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
-  double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
-  /// The sum of twelve uniform numbers is nearly N(6, 1), and the same on every machine.
-  double normal() {
-    double sum = -6;
-    for (int i = 0; i < 12; ++i) sum += uniform();
-    return sum;
-  }
-
- private:
-  std::uint64_t state_;
-};
+/// The sum of twelve uniform numbers is nearly N(6, 1), and the same on every machine.
+double normal(Draws& draw) {
+  double sum = -6;
+  for (int i = 0; i < 12; ++i) sum += draw.uniform();
+  return sum;
+}
 
 std::uint64_t hash_of(const Tensor& t, std::int64_t row) {
-  std::uint64_t h = 0xcbf29ce484222325u;
+  std::uint64_t h = kHashOfNothing;
   for (std::int64_t j = 0; j < t.V; ++j) {
-    h = (h ^ load_bits(t.dtype, t.row(row), j)) * 0x100000001b3u;
+    h = hash_with(h, load_bits(t.dtype, t.row(row), j));
     h ^= h >> 29;
   }
   return h;
@@ -59,16 +46,16 @@ void fill_y(Tensor& y, const RowTruth& truth, std::int64_t row, bool one_hot) {
   }
 }
 
-void fill_dy(Tensor& dy, std::int64_t row, Kind kind, Draw& draw) {
+void fill_dy(Tensor& dy, std::int64_t row, Kind kind, Draws& draw) {
   // A sum of about 2^18 products of this size stays finite in every format.
   const double huge = dy.dtype == Dtype::f16 ? 0x1p10 : 0x1p20;
-  const double one = draw.normal();
+  const double one = normal(draw);
   const auto place =
-      static_cast<std::int64_t>(draw.bits() % static_cast<std::uint64_t>(std::max<std::int64_t>(1, dy.V)));
+      static_cast<std::int64_t>(draw.next() % static_cast<std::uint64_t>(std::max<std::int64_t>(1, dy.V)));
   for (std::int64_t j = 0; j < dy.V; ++j) {
-    double g = draw.normal();
+    double g = normal(draw);
     if (kind == Kind::constant) g = one;
-    if (kind == Kind::mixed) g *= draw.bits() % 2 == 0 ? huge : 1 / huge;
+    if (kind == Kind::mixed) g *= draw.next() % 2 == 0 ? huge : 1 / huge;
     if (kind == Kind::one_place && j != place) g = 0;
     dy.set(row, j, g);
   }
@@ -90,8 +77,8 @@ struct Sum {
 BackwardInputs backward_inputs(const Tensor& logits, const std::vector<RowTruth>& truth) {
   BackwardInputs in{Tensor(logits.dtype, logits.rows, logits.V), Tensor(logits.dtype, logits.rows, logits.V)};
   for (std::int64_t r = 0; r < logits.rows; ++r) {
-    Draw draw(hash_of(logits, r));
-    const Kind kind = kind_of(draw.bits());
+    Draws draw(hash_of(logits, r));
+    const Kind kind = kind_of(draw.next());
     fill_y(in.y, truth[static_cast<std::size_t>(r)], r, kind == Kind::one_hot);
     fill_dy(in.dy, r, kind, draw);
   }

@@ -52,13 +52,6 @@ void set_seed_of_run(std::uint64_t seed) { run_seed = seed; }
 std::uint64_t seed_of_run() { return run_seed; }
 std::uint64_t turned_by_seed() { return (run_seed - 1) * 0xd1342543de82ef95u; }
 
-std::uint64_t drawn(std::uint64_t from, std::uint64_t n) {
-  std::uint64_t z = from + (n + 1) * 0x9e3779b97f4a7c15u;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return z ^ (z >> 31);
-}
-
 std::uint64_t drawn_for(std::string_view what, std::int64_t V, std::int64_t rows, std::uint64_t seed) {
   std::uint64_t h = drawn(seed);
   for (const char c : what) h = drawn(h ^ static_cast<unsigned char>(c));

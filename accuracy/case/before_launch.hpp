@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "reference/formats.hpp"
+#include "reference/hash/draws.hpp"
 #include "reference/problem.hpp"
 #include "reference/tensor.hpp"
 
@@ -39,9 +40,6 @@ std::uint64_t turned_by_seed();
 /// The word of a case, from which its launches' patterns are drawn. `what`: what tells it from others of its
 /// size.
 std::uint64_t drawn_for(std::string_view what, std::int64_t V, std::int64_t rows, std::uint64_t seed);
-
-/// splitmix64's step, for all that is drawn here.
-std::uint64_t drawn(std::uint64_t from, std::uint64_t n = 0);
 
 /// A quiet NaN of drawn sign and payload, which no arithmetic makes from other numbers.
 std::uint64_t drawn_nan(Dtype t, std::uint64_t draw);

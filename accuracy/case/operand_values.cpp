@@ -11,10 +11,10 @@ namespace {
 
 constexpr float kMinusInf = -std::numeric_limits<float>::infinity();
 
-/// Draws the same numbers with every standard library.
-class Draws {
+/// Twister the same numbers with every standard library.
+class Twister {
  public:
-  explicit Draws(std::uint64_t seed) : bits_(seed) {}
+  explicit Twister(std::uint64_t seed) : bits_(seed) {}
   /// 0 to n - 1.
   std::int64_t below(std::int64_t n) {
     return static_cast<std::int64_t>(bits_() % static_cast<std::uint64_t>(n));
@@ -28,7 +28,7 @@ class Draws {
 };
 
 void draw_keep(std::vector<std::uint8_t>& keep, std::int64_t rows, std::int64_t V, OperandDraw how,
-               Draws& draws) {
+               Twister& draws) {
   keep.assign(static_cast<std::size_t>(rows * V), how == OperandDraw::long_tails ? 1 : 0);
   for (std::int64_t r = 0; r < rows && V > 0; ++r) {
     std::uint8_t* const row = keep.data() + r * V;
@@ -48,7 +48,7 @@ void draw_keep(std::vector<std::uint8_t>& keep, std::int64_t rows, std::int64_t 
   }
 }
 
-void draw_lengths(OperandValues& v, std::int64_t rows, std::int64_t V, OperandDraw how, Draws& draws) {
+void draw_lengths(OperandValues& v, std::int64_t rows, std::int64_t V, OperandDraw how, Twister& draws) {
   for (std::int64_t r = 0; r < rows; ++r) {
     const std::int64_t most = std::max<std::int64_t>(V, 1);
     const std::int64_t n = how == OperandDraw::few_left ? 1 + draws.below(std::min<std::int64_t>(most, 3))
@@ -76,8 +76,8 @@ double slack_of(const OperandValues& v, float temperature, double q, double z) {
 
 OperandValues drawn_operands(const Operands& o, std::int64_t rows, std::int64_t V, std::uint64_t seed,
                              OperandDraw how, bool finite) {
-  Draws draws(seed * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(V) * 31 +
-              static_cast<std::uint64_t>(rows));
+  Twister draws(seed * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(V) * 31 +
+                static_cast<std::uint64_t>(rows));
   OperandValues v;
   // 1 / sqrt(128), and other values that are no power of two.
   if (o.has(operand::scale)) {

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "accuracy/functions/function_judge_host.hpp"
+#include "reference/hash/draws.hpp"
 #include "reference/parallel.hpp"
 
 namespace assay::functions {
@@ -91,7 +92,7 @@ std::vector<float> make_grid() {
                                           0x400001, 0x7ffffd, 0x7ffffe, 0x7fffff, 0x3504f3};
   std::uint64_t z = 1;
   while (mantissas.size() < 32) {
-    z = z * 6364136223846793005u + 1442695040888963407u;
+    z = next_in_no_order(z);
     mantissas.push_back(static_cast<std::uint32_t>(z >> 41));
   }
   std::vector<float> v;

@@ -11,18 +11,12 @@
 
 #include "accuracy/functions/result_fields.hpp"
 #include "reference/formats.hpp"
+#include "reference/hash/draws.hpp"
 
 namespace assay {
 namespace {
 
 using pairs::PairVerdict;
-
-std::uint64_t mix(std::uint64_t z) {  // splitmix64
-  z += 0x9e3779b97f4a7c15u;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
-}
 
 /// Outputs of a right kernel, moved by -3 to 3 steps.
 std::uint32_t near_outputs(std::uint32_t logits, std::uint64_t h) {
@@ -45,7 +39,7 @@ TEST(PairJudge, PassesOnlyWhatTheFullCheckPasses) {
       v.backend = backend;
       const pairs::PairRules rules = pair_rules(v);
       for (std::uint64_t i = 0; i < 3000; ++i) {
-        const std::uint64_t h = mix(i);
+        const std::uint64_t h = mixed(i);
         auto logits = static_cast<std::uint32_t>(h);
         // Most random pairs are far apart. So half of the rows have two close logits, and some have equal or
         // special ones.

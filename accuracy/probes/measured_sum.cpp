@@ -17,6 +17,7 @@
 #include "accuracy/case/before_launch.hpp"
 #include "accuracy/probes/probe_rows.hpp"
 #include "kernels/declaration.hpp"
+#include "reference/hash/draws.hpp"
 
 namespace assay {
 namespace {
@@ -113,7 +114,7 @@ std::vector<std::int64_t> leaves(std::int64_t V, int count) {
   std::vector<std::int64_t> at = {0, V - 1, V / 2, 1};
   std::uint64_t state = static_cast<std::uint64_t>(V) + turned_by_seed();
   while (std::ssize(at) < count) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
+    state = next_in_no_order(state);
     at.push_back(static_cast<std::int64_t>((state >> 33) % static_cast<std::uint64_t>(V)));
   }
   std::sort(at.begin(), at.end());

@@ -11,6 +11,7 @@
 
 #include "accuracy/case/guarded.hpp"
 #include "accuracy/case/job.hpp"
+#include "reference/hash/draws.hpp"
 #include "reference/oracle/fast_exp.hpp"
 
 namespace assay::probe {
@@ -19,17 +20,9 @@ namespace {
 constexpr float kLog2E = 0x1.715476p+0f;
 constexpr double kLn2 = 0x1.62e42fefa39efp-1;
 
-/// splitmix64, as in the input families.
-std::uint64_t mix(std::uint64_t z) {
-  z += 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
 /// The i-th of `count` candidates in (lo, hi): evenly spread, jittered, rounded to the dtype.
 double candidate(Dtype dtype, double lo, double hi, std::uint64_t i, std::uint64_t count) {
-  const double jitter = static_cast<double>(mix(i + turned_by_seed()) >> 11) * 0x1p-53;
+  const double jitter = static_cast<double>(mixed(i + turned_by_seed()) >> 11) * 0x1p-53;
   return round_to(dtype, lo + (hi - lo) * (static_cast<double>(i) + jitter) / static_cast<double>(count));
 }
 
@@ -208,7 +201,7 @@ std::vector<Pair> search_pairs(Dtype dtype, const Terms& sharp, bool any_high, S
     Pair p{0, candidate(dtype, lo, hi, i, candidates)};
     // 16-bit logits alone have few differences; adding a small high logit gives many more.
     if (dtype != Dtype::f32 && any_high) {
-      const std::uint64_t bits = mix(~(i + turned_by_seed()));
+      const std::uint64_t bits = mixed(~(i + turned_by_seed()));
       p.high = round_to(
           dtype, std::ldexp(static_cast<double>(bits >> 11) * 0x1p-52 - 1, -static_cast<int>(bits % 12)));
     }

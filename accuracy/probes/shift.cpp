@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "accuracy/probes/probe_rows.hpp"
+#include "reference/hash/draws.hpp"
 
 namespace assay {
 
@@ -34,7 +35,7 @@ Observation probe_numerators(const Variant& v, const Terms& terms) {
   std::map<double, std::vector<std::int64_t>> columns;  // by logit
   std::uint64_t state = 1;
   for (std::int64_t j = step; j + 1 < V; j += step) {
-    state = state * 6364136223846793005u + 1442695040888963407u;  // any order that follows no stride
+    state = next_in_no_order(state);
     const double t = ts[(state >> 33) % ts.size()];
     for (Sparse& row : rows) row.emplace_back(j, t);
     columns[t].push_back(j);

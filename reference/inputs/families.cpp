@@ -83,7 +83,7 @@ std::vector<std::int64_t> spike_positions(std::int64_t V, std::uint64_t seed) {
   std::sort(edges.begin(), edges.end());
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
   std::vector<std::int64_t> all;
-  Random random(mix(seed) ^ static_cast<std::uint64_t>(V));
+  Random random(mixed(seed) ^ static_cast<std::uint64_t>(V));
   for (std::int64_t q = 0; q < kSlices; ++q)
     all.push_back(q + kSlices * random.below((V - q + kSlices - 1) / kSlices));
   for (int i = 0; i < 64; ++i) all.push_back(random.below(V));

@@ -11,17 +11,10 @@
 #include <span>
 #include <utility>
 
+#include "reference/hash/draws.hpp"
 #include "reference/inputs/inputs.hpp"
 
 namespace assay::family_tables {
-
-/// splitmix64's step: a bijection of 64-bit words that mixes every bit.
-constexpr std::uint64_t mix(std::uint64_t z) {
-  z += 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
 
 /// ln x for normal x > 0, from IEEE operations alone. Rows must be the same on every machine, and the last
 /// bit of libm's log is not. ln m = 2 atanh((m - 1)/(m + 1)), |z| < 0.172, so z^24 is below 2^-60.
@@ -37,21 +30,12 @@ inline double natural_log(double x) {
   return e * 0.69314718055994531 + 2 * z * (1 + sum);
 }
 
-/// The project's own generator (splitmix64): std distributions differ between standard libraries.
-class Random {
+/// The draws of a row.
+class Random : public Draws {
  public:
-  explicit Random(std::uint64_t state) : state_(state) {}
-  std::uint64_t next() {
-    const std::uint64_t z = mix(state_);
-    state_ += 0x9e3779b97f4a7c15;
-    return z;
-  }
+  using Draws::Draws;
   /// Uniform in the open interval (0, 1).
   double uniform() { return (static_cast<double>(next() >> 12) + 0.5) * 0x1p-52; }
-  /// Uniform in 0 ... n-1. The bias of the remainder is below n 2^-64 and does not matter here.
-  std::int64_t below(std::int64_t n) {
-    return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(n));
-  }
   /// Standard normal, by Marsaglia's polar method, which needs no sine.
   double normal() {
     if (spare_ != 0) return std::exchange(spare_, 0.0);
@@ -67,7 +51,6 @@ class Random {
   }
 
  private:
-  std::uint64_t state_;
   double spare_ = 0;  // the second number of a pair; 0: none
 };
 

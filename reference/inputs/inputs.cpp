@@ -16,7 +16,6 @@ namespace assay {
 namespace {
 
 using family_tables::FamilyDef;
-using family_tables::mix;
 
 // All tables in report order, followed by the families that no report tries by itself. `list` is the same
 // list for families().
@@ -57,7 +56,7 @@ const FamilyDef& definition(const Family& family) {
 
 std::uint64_t hash(std::string_view s) {
   std::uint64_t h = 0;
-  for (char c : s) h = mix(h ^ static_cast<unsigned char>(c));
+  for (char c : s) h = mixed(h ^ static_cast<unsigned char>(c));
   return h;
 }
 
@@ -83,14 +82,14 @@ std::int64_t which_case(const FamilyDef& d, Dtype dtype, std::int64_t V, std::in
 // The random numbers do not depend on the dtype: an f16 row is the f32 row rounded, so dtypes can be
 // compared.
 std::uint64_t stream_of(const FamilyDef& d, std::int64_t V, std::uint64_t seed) {
-  return mix(mix(hash(d.family.name) ^ seed) ^ static_cast<std::uint64_t>(V));
+  return mixed(mixed(hash(d.family.name) ^ seed) ^ static_cast<std::uint64_t>(V));
 }
 
 void fill_row(const FamilyDef& d, Dtype dtype, std::int64_t V, std::int64_t row, std::uint64_t seed,
               std::uint64_t stream, std::byte* out) {
   family_tables::Row r{dtype, V,
                        row,   which_case(d, dtype, V, row, seed),
-                       seed,  family_tables::Random(mix(stream ^ static_cast<std::uint64_t>(row))),
+                       seed,  family_tables::Random(mixed(stream ^ static_cast<std::uint64_t>(row))),
                        out};
   d.fill(r);
 }

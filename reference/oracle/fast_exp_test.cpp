@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "reference/hash/draws.hpp"
 #include "reference/mpfr_value.hpp"
 #include "reference/oracle/fast_exp2.hpp"
 #include "reference/oracle/fast_log.hpp"
@@ -18,13 +19,6 @@
 
 namespace assay {
 namespace {
-
-std::uint64_t mix(std::uint64_t z) {  // splitmix64
-  z += 0x9e3779b97f4a7c15u;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
-}
 
 /// |exp(t, t_lo) / e^(t + t_lo) - 1|, rounded up.
 double relative_error(double t, double t_lo) {
@@ -60,12 +54,12 @@ TEST(FastExp, StaysWithinItsBound) {
       look(t, k * 0x1p-44);
     }
   for (std::uint64_t i = 0; i < 150000; ++i) {
-    const std::uint64_t h = mix(i);
+    const std::uint64_t h = mixed(i);
     const double unit = static_cast<double>(h >> 11) * 0x1p-53;
     look(i % 3 == 0   ? -708 * unit
          : i % 3 == 1 ? std::ldexp(-1 - unit, static_cast<int>(h % 40) - 31)
                       : 709 * unit,
-         i % 2 ? static_cast<double>(static_cast<std::int64_t>(mix(h))) * 0x1p-107 : 0);
+         i % 2 ? static_cast<double>(static_cast<std::int64_t>(mixed(h))) * 0x1p-107 : 0);
   }
   std::printf("largest relative error %.4f of the bound, at %a\n", worst / fast::kExpError, worst_at);
   EXPECT_LE(worst, fast::kExpError);
@@ -132,7 +126,7 @@ constexpr std::uint64_t kBlock = 1'000'000;
 /// Arguments begin ... begin + kBlock: half uniform in [-708, 0], half near 0.
 inline void block(const Powers& table, std::uint64_t begin, Worst& worst) {
   for (std::uint64_t i = begin; i < begin + kBlock; ++i) {
-    const double unit = static_cast<double>(mix(i) >> 11) * 0x1p-53;
+    const double unit = static_cast<double>(mixed(i) >> 11) * 0x1p-53;
     const double t = i % 2 ? -708 * unit : -unit * unit * 20;
     const Double2 v = table.of(t);
     const double e = std::fabs((fast::exp(t) * 0x1p300 - v.hi) - v.lo) / v.hi;
@@ -154,7 +148,7 @@ TEST(FastExp, StaysWithinItsBoundOnABillionArguments) {
   const Powers table;
   // First compare the table itself with MPFR.
   for (std::uint64_t i = 0; i < 20000; ++i) {
-    const double t = -708 * static_cast<double>(mix(i) >> 11) * 0x1p-53;
+    const double t = -708 * static_cast<double>(mixed(i) >> 11) * 0x1p-53;
     const Double2 v = table.of(t);
     MpfrValue exact(200);
     mpfr_set_d(exact, t, MPFR_RNDN);

@@ -13,6 +13,7 @@
 #include "accuracy/conformance/groups/groups.hpp"
 #include "accuracy/conformance/inputs.hpp"
 #include "kernels/registry.hpp"
+#include "reference/hash/draws.hpp"
 
 namespace assay::conformance {
 namespace {
@@ -21,9 +22,8 @@ constexpr Dtype kTypes[] = {Dtype::f16, Dtype::bf16, Dtype::f32, Dtype::f64};
 constexpr std::int64_t kLengths[] = {1, 2, 33, 129, 512, 1025, 4099, 8200, 32000, 70001};
 constexpr std::uint64_t kSeeds[] = {0, 1, 7};
 
-/// FNV-1a, continued.
 std::uint64_t hashed(std::uint64_t h, const Tensor& t) {
-  for (const std::byte b : t.bytes) h = (h ^ static_cast<std::uint64_t>(b)) * 0x100000001b3;
+  for (const std::byte b : t.bytes) h = hash_with(h, static_cast<std::uint64_t>(b));
   return h;
 }
 
@@ -31,7 +31,7 @@ std::uint64_t hashed(std::uint64_t h, const Tensor& t) {
 std::int64_t rows_of_length(std::int64_t V) { return V <= 129 ? 70 : V <= 1025 ? 40 : V <= 4099 ? 3 : 1; }
 
 std::uint64_t hash_of(const std::string& family, Dtype dtype) {
-  std::uint64_t h = 0xcbf29ce484222325;
+  std::uint64_t h = kHashOfNothing;
   const Family* const known = find_family(family);
   for (const std::int64_t V : kLengths)
     for (const std::uint64_t seed : kSeeds)
