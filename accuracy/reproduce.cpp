@@ -5,6 +5,8 @@
 
 #include <filesystem>
 
+#include "reference/quoting.hpp"
+
 namespace assay {
 namespace {
 
@@ -30,17 +32,6 @@ class Line {
 };
 
 }  // namespace
-
-std::string shell_quoted(const std::string& word) {
-  if (!word.empty() &&
-      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-+=:,@#") ==
-          std::string::npos &&
-      word[0] != '#')
-    return word;
-  std::string s = "'";
-  for (char ch : word) s += ch == '\'' ? std::string("'\\''") : std::string(1, ch);
-  return s + "'";
-}
 
 std::string reproduce(const Repeat& r) {
   Line l(r.words);

@@ -11,9 +11,6 @@
 
 namespace assay {
 
-/// A word, quoted for the shell.
-std::string shell_quoted(const std::string& word);
-
 /// The parts of the line, in this order. Empty fields are left out.
 struct Repeat {
   /// The command and what it judges, already quoted: "report --key safe_block/f32@host".

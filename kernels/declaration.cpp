@@ -10,12 +10,12 @@
 #include "kernels/declaration_words.hpp"
 #include "reference/error.hpp"
 #include "reference/nearest_word.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay {
 namespace {
 
 using declaring::kWords;
-using declaring::quoted;
 using declaring::refuse;
 using declaring::Word;
 using S = std::string;
@@ -51,7 +51,7 @@ class Pairs {
     if (at_ == text_.size()) return false;
     const std::size_t equals = assignment(at_);
     if (equals == Text::npos)
-      refuse(quoted(text_.substr(at_, text_.find(';', at_) - at_)), "is no word=value");
+      refuse(in_quotes(text_.substr(at_, text_.find(';', at_) - at_)), "is no word=value");
     std::size_t end = at_;
     while (is_word(text_[end])) ++end;
     word = text_.substr(at_, end - at_);
@@ -141,7 +141,7 @@ void apply_declaration(std::string_view text, Variant& v) {
   for (Text word, value; pairs.next(word, value);) {
     const auto known =
         std::find_if(kWords.begin(), kWords.end(), [&](const Word& w) { return word == w.word; });
-    if (known == kWords.end()) refuse(quoted(word), "is no word of a declaration: " + meant(word));
+    if (known == kWords.end()) refuse(in_quotes(word), "is no word of a declaration: " + meant(word));
     if (!given.insert(known->word).second) refuse(word, "is given twice");
     if (value.empty()) refuse(word, S("has no value: ") + known->values);
     try {

@@ -9,17 +9,12 @@
 
 #include "kernels/height_formula.hpp"
 #include "reference/error.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay::declaring {
 
 void refuse(std::string_view word, const std::string& why) {
   throw InputError("declaration: " + std::string(word) + ": " + why);
-}
-
-std::string quoted(std::string_view text) {
-  std::string s = "'";
-  for (const char c : text.substr(0, 40)) s += c >= ' ' && c <= '~' ? c : '?';
-  return s + (text.size() > 40 ? "...'" : "'");
 }
 
 namespace {
@@ -32,12 +27,12 @@ Enum one_of(std::string_view word, std::string_view value, const std::array<Enum
     if (value == name(e)) return e;
     names += std::string(names.empty() ? "" : ", ") + name(e);
   }
-  refuse(word, quoted(value) + " is none of " + names);
+  refuse(word, in_quotes(value) + " is none of " + names);
 }
 
 bool yes_or_no(std::string_view word, std::string_view value) {
   if (value == "yes" || value == "no") return value == "yes";
-  refuse(word, quoted(value) + " is neither yes nor no");
+  refuse(word, in_quotes(value) + " is neither yes nor no");
 }
 const char* yes_or_no(bool b) { return b ? "yes" : "no"; }
 
@@ -46,7 +41,7 @@ std::int64_t integer(std::string_view word, std::string_view value, std::int64_t
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), n);
   if (error != std::errc() || end != value.data() + value.size() || n < least || n > most)
     refuse(word,
-           quoted(value) + " is no integer from " + std::to_string(least) + " to " + std::to_string(most));
+           in_quotes(value) + " is no integer from " + std::to_string(least) + " to " + std::to_string(most));
   return n;
 }
 
@@ -55,21 +50,21 @@ double nats(std::string_view word, std::string_view value) {
   double x = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), x);
   if (error != std::errc() || end != value.data() + value.size() || !(x >= 0 && x <= 80))
-    refuse(word, quoted(value) + " is no number of nats from 0 to 80");
+    refuse(word, in_quotes(value) + " is no number of nats from 0 to 80");
   return x;
 }
 double added(std::string_view word, std::string_view value) {
   double x = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), x);
   if (error != std::errc() || end != value.data() + value.size() || !(x >= 0 && x <= 0.01))
-    refuse(word, quoted(value) + " is no number from 0 to 0.01");
+    refuse(word, in_quotes(value) + " is no number from 0 to 0.01");
   return x;
 }
 double magnitude(std::string_view word, std::string_view value) {
   double x = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), x);
   if (error != std::errc() || end != value.data() + value.size() || !(x >= 1 && x <= 1e300))
-    refuse(word, quoted(value) + " is no number from 1 to 1e300");
+    refuse(word, in_quotes(value) + " is no number from 1 to 1e300");
   return x;
 }
 /// Reads "{64, 128, 1024}", with or without the braces.
@@ -113,8 +108,8 @@ Numerators numerators_of(std::string_view word, std::string_view value, const Va
   const bool type = value == name(Dtype::f16) || value == name(Dtype::bf16);
   const bool narrow = v.out() == Dtype::f16 || v.out() == Dtype::bf16;
   if (type && narrow && value != name(v.out()))
-    refuse(word,
-           quoted(value) + " is not the outputs' type, " + name(v.out()) + "; numerators=output is either");
+    refuse(word, in_quotes(value) + " is not the outputs' type, " + name(v.out()) +
+                     "; numerators=output is either");
   return type ? Numerators::output
               : one_of(word, value, std::array{Numerators::arithmetic, Numerators::output});
 }
@@ -229,7 +224,7 @@ constexpr std::array<Word, 39> kWords = {{
     {"alignment", "bytes: 1, 2, 4 ... 256", "every row starts at a multiple of it",
      [](Text w, Text s, V& v) {
        v.limits.alignment = integer(w, s, 1, 256);
-       if (v.limits.alignment & (v.limits.alignment - 1)) refuse(w, quoted(s) + " is no power of two");
+       if (v.limits.alignment & (v.limits.alignment - 1)) refuse(w, in_quotes(s) + " is no power of two");
      },
      [](const V& v) { return std::to_string(v.limits.alignment); }},
     {"dense", "yes | no", "rows lie V apart, without gaps",
@@ -237,7 +232,7 @@ constexpr std::array<Word, 39> kWords = {{
      [](const V& v) { return S(yes_or_no(v.limits.dense)); }},
     {"stream", "given | default", "works on the stream of the call, or on the default one",
      [](Text w, Text s, V& v) {
-       if (s != "given" && s != "default") refuse(w, quoted(s) + " is neither given nor default");
+       if (s != "given" && s != "default") refuse(w, in_quotes(s) + " is neither given nor default");
        v.own_stream = s == "given";
      },
      [](const V& v) { return S(v.own_stream ? "given" : "default"); }},

@@ -13,9 +13,6 @@ namespace assay::declaring {
 /// Throws InputError that names the word and the reason.
 [[noreturn]] void refuse(std::string_view word, const std::string& why);
 
-/// Text of unknown origin, shortened and printable, for use in one line.
-std::string quoted(std::string_view text);
-
 struct Word {
   const char* word;
   const char* values;

@@ -17,6 +17,7 @@
 #include "accuracy/verdict/checker.hpp"
 #include "accuracy/verdict/verdict.hpp"
 #include "reference/files/tensor_file.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay::conformance {
 

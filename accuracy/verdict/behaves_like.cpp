@@ -17,6 +17,7 @@
 #include "accuracy/verdict/checker.hpp"
 #include "accuracy/verdict/judgement.hpp"
 #include "kernels/declaration.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay {
 namespace {

@@ -7,11 +7,11 @@
 
 #include <memory>
 
-#include "accuracy/reproduce.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "accuracy/verdict/checker.hpp"
 #include "accuracy/verdict/launchers_test.hpp"
 #include "accuracy/verdict/strangers_test.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "kernels/adapter/entry/tokens.hpp"
 #include "reference/error.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay {
 namespace {
@@ -46,7 +47,7 @@ std::string listed(const All& all, Name name) {
 }
 
 [[noreturn]] void refuse(const std::string& argument, const std::string& why) {
-  throw InputError("--arg " + quote_entry(argument) + ": " + why);
+  throw InputError("--arg " + in_quotes(argument) + ": " + why);
 }
 
 bool is_identifier(std::string_view s) {
@@ -82,7 +83,7 @@ std::string check(const std::string& argument) {
   if (equals == argument.npos || equals == 0 || equals + 1 == argument.size())
     refuse(argument, "NAME=ROLE or NAME=VALUE is needed, as in --arg mask=mask_keep or --arg dim=-1");
   const std::string name = argument.substr(0, equals), value = argument.substr(equals + 1);
-  if (!is_identifier(name)) refuse(argument, quote_entry(name) + " is no name of a parameter");
+  if (!is_identifier(name)) refuse(argument, in_quotes(name) + " is no name of a parameter");
   if (is_value(value)) return name;
   const std::size_t colon = std::min(value.find(':'), value.size());
   check_role(argument, std::string_view(value).substr(0, colon),
@@ -97,7 +98,7 @@ void check_python_arguments(const std::vector<std::string>& arguments) {
   for (const std::string& a : arguments) {
     names.push_back(check(a));
     if (std::count(names.begin(), names.end(), names.back()) > 1)
-      throw InputError("--arg " + quote_entry(names.back()) + " is given twice");
+      throw InputError("--arg " + in_quotes(names.back()) + " is given twice");
   }
 }
 

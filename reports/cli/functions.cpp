@@ -7,9 +7,9 @@
 #include <algorithm>
 
 #include "accuracy/functions/result_fields.hpp"
-#include "accuracy/reproduce.hpp"
 #include "reference/error.hpp"
 #include "reference/nearest_word.hpp"
+#include "reference/quoting.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/run_frame.hpp"

@@ -11,11 +11,11 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "accuracy/reproduce.hpp"
 #include "fuzz/search/largest_shares.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
+#include "reference/quoting.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/run_frame.hpp"

@@ -15,11 +15,11 @@
 #include <set>
 
 #include "accuracy/record.hpp"
-#include "accuracy/reproduce.hpp"
 #include "fuzz/search/campaign.hpp"
 #include "reference/error.hpp"
 #include "reference/file_writing.hpp"
 #include "reference/json_text.hpp"
+#include "reference/quoting.hpp"
 #include "reports/data/files.hpp"
 #include "reports/out/journal.hpp"
 #include "reports/out/shard_folder.hpp"

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <mutex>
 
-#include "accuracy/reproduce.hpp"
 #include "reference/hash/sha256.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay {
 namespace {

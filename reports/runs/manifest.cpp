@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "accuracy/reproduce.hpp"
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
 #include "reference/json_text.hpp"
 #include "reference/k_range.hpp"
+#include "reference/quoting.hpp"
 #include "reports/data/files.hpp"
 #include "reports/runs/output_names.hpp"
 

@@ -9,6 +9,7 @@
 #include "accuracy/selftest/peer_rules.hpp"
 #include "reference/error.hpp"
 #include "reference/json_text.hpp"
+#include "reference/quoting.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/html.hpp"
 #include "reports/runs/selftest.hpp"

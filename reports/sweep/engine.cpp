@@ -11,10 +11,10 @@
 #include <set>
 #include <thread>
 
-#include "accuracy/reproduce.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
+#include "reference/quoting.hpp"
 #include "reports/build_info.hpp"
 #include "reports/sweep/data/sweep_file.hpp"
 #include "reports/sweep/measurement.hpp"

@@ -10,15 +10,15 @@
 #include <map>
 #include <set>
 
-#include "accuracy/reproduce.hpp"
+#include "kernels/isolation/siblings.hpp"
 #include "kernels/declaration.hpp"
 #include "kernels/device.hpp"
 #include "kernels/isolation/candidates.hpp"
 #include "kernels/isolation/isolated.hpp"
-#include "kernels/isolation/siblings.hpp"
 #include "kernels/key_hint.hpp"
 #include "reference/error.hpp"
 #include "reference/hash/sha256.hpp"
+#include "reference/quoting.hpp"
 #include "reports/out/command_line.hpp"
 #include "reports/targets/python_candidates.hpp"
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cctype>
 
-#include "accuracy/reproduce.hpp"
 #include "kernels/python/python_arguments.hpp"
 #include "reference/error.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay {
 namespace {

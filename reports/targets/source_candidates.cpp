@@ -13,19 +13,10 @@
 #include "kernels/adapter/units/finder.hpp"
 #include "kernels/declaration.hpp"
 #include "reference/error.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay {
 namespace {
-
-/// Quotes a word for a shell.
-std::string quoted(const std::string& s) {
-  if (!s.empty() && s.find_first_not_of(
-                        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+@%") == s.npos)
-    return s;
-  std::string t = "'";
-  for (const char c : s) t += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return t + "'";
-}
 
 /// "my.cu#name": the file, and "#name" if present.
 std::pair<std::string, std::string> file_and_name(const std::string& word) {
@@ -77,7 +68,8 @@ void add_source_options(CLI::App& command, SourceOptions& o) {
       ->check(CLI::Validator(
           [](std::string& word) {
             if (!is_kernel_name(word))
-              throw InputError("--name " + assay::quoted(word) + ": a name has letters, digits, _ and -");
+              throw InputError("--name " + assay::shell_quoted(word) +
+                               ": a name has letters, digits, _ and -");
             return std::string();
           },
           ""));
@@ -159,8 +151,8 @@ std::vector<std::string> source_arguments(const SourceOptions& o) {
 }
 
 std::string source_words(const std::string& word, const SourceOptions& o) {
-  std::string s = quoted(word);
-  for (const std::string& w : source_arguments(o)) s += " " + quoted(w);
+  std::string s = shell_quoted(word);
+  for (const std::string& w : source_arguments(o)) s += " " + shell_quoted(w);
   return s;
 }
 
@@ -190,7 +182,7 @@ std::vector<SourceCandidate> source_candidates(const std::string& word, const So
     SourceCandidate c{std::move(v), ""};
     c.plugin = c.variant.origin;
     std::string set;  // what changed the command from outside
-    for (const std::string& one : made.environment) set += quoted(one) + " ";
+    for (const std::string& one : made.environment) set += shell_quoted(one) + " ";
     c.variant.file = file + " (" + made.compiler + "; " + made.way + "; " + set + made.command + ")";
     // --types selects one of several types, and the name behind the file's name one of several variants.
     SourceOptions one = options;

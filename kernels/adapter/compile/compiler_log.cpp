@@ -10,6 +10,7 @@
 #include "kernels/adapter/compile/host_source.hpp"
 #include "kernels/adapter/entry/source_tokens.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay {
 namespace {
@@ -131,13 +132,13 @@ std::string behind_macro(const std::string& function, const std::string& source,
       if (words.size() < 2 || !words[0].is("define") || words[1].kind != SourceToken::word) continue;
       const std::string name(words[1].spelling), line = std::to_string(t.line);
       if (name == plain_name)
-        return source + ": " + quote_entry(name) + " is a macro (line " + line +
+        return source + ": " + in_quotes(name) + " is a macro (line " + line +
                "): --entry takes the function that it makes or calls";
       if (maker.empty() && t.spelling.find("##") != t.spelling.npos)
-        maker = quote_entry(name) + " (line " + line + ")";
+        maker = in_quotes(name) + " (line " + line + ")";
     }
   if (maker.empty()) return {};
-  return source + ": has no function " + quote_entry(function) + ", which --entry names; the macro " + maker +
+  return source + ": has no function " + in_quotes(function) + ", which --entry names; the macro " + maker +
          " makes names by ##: --entry takes one that a use of it makes";
 }
 
@@ -166,7 +167,7 @@ std::string misfit(const std::string& log, const std::string& function, const st
   while (std::getline(in, line) && !says(line, "error: ")) {
   }
   const std::string message = message_of(line);
-  const std::string called = quote_entry(function);
+  const std::string called = in_quotes(function);
   for (const char* amount : {"few", "many"})
     if (says(message, (std::string("too ") + amount + " arguments").c_str())) {
       const std::size_t at = message.find(" to function ");
@@ -188,7 +189,7 @@ std::string misfit(const std::string& log, const std::string& function, const st
     places.erase(plain);
     if (places.empty()) break;
     std::string all;
-    for (const std::string& p : places) all += (all.empty() ? "" : ", ") + quote_entry(p);
+    for (const std::string& p : places) all += (all.empty() ? "" : ", ") + in_quotes(p);
     return source + ": has no function " + called + ", but " + all + ": --entry takes the whole name";
   }
   bool deduced = true;
@@ -196,7 +197,7 @@ std::string misfit(const std::string& log, const std::string& function, const st
     deduced &= !says(log, words);
   return source + " does not compile as --entry calls " + called + ": " + message +
          (deduced ? ""
-                  : "; the arguments of a template can be given, as in " + quote_entry(plain + "<float>")) +
+                  : "; the arguments of a template can be given, as in " + in_quotes(plain + "<float>")) +
          " (log: " + log_path + ")";
 }
 

@@ -16,6 +16,7 @@
 #include "kernels/adapter/units/variant_lines.hpp"
 #include "kernels/isolation/process/sandbox.hpp"
 #include "reference/hash/sha256.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay {
 

@@ -23,6 +23,7 @@
 #include "reference/error.hpp"
 #include "reference/file_writing.hpp"
 #include "reference/hash/sha256.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay {
 
@@ -62,11 +63,11 @@ std::string unknown_word(const OneFile& file, const std::set<fs::path>& texts) {
   for (const EntrySignature& s : entries_of(file)) {
     const std::string name = s.function.substr(0, s.function.find('<'));
     if (const std::string word = missing(name); !word.empty())
-      return file.source + ": has no function " + quote_entry(word) + ", which --entry names";
+      return file.source + ": has no function " + in_quotes(word) + ", which --entry names";
     for (const Parameter& p : s.parameters)
       if (p.role == Role::literal)
         if (const std::string word = missing(p.literal); !word.empty())
-          return "--arg " + quote_entry(p.name + "=" + p.literal) + ": " + quote_entry(word) +
+          return "--arg " + in_quotes(p.name + "=" + p.literal) + ": " + in_quotes(word) +
                  " is not to be found in " + file.source;
   }
   return {};

@@ -16,6 +16,7 @@
 #include "kernels/declaration.hpp"
 #include "reference/error.hpp"
 #include "reference/file_writing.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay {
 
@@ -50,7 +51,7 @@ std::vector<EntrySignature> entries_of(const OneFile& file) {
       if (f.declaration.find('*') != std::string::npos) names.push_back(f.name);
     throw InputError(file.source + ": --entry " +
                      (names.size() == 1
-                          ? quote_entry(names[0])
+                          ? in_quotes(names[0])
                           : "'void softmax(const float* in, float* out, int rows, int V, cudaStream_t s)'") +
                      " is needed, or a last line ASSAY_VARIANT(name, launcher)" +
                      (names.size() == 1 ? "" : name_functions(all)));

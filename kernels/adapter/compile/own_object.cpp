@@ -25,6 +25,7 @@
 #include "reference/error.hpp"
 #include "reference/file_writing.hpp"
 #include "reference/hash/sha256.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay {
 namespace {
@@ -109,7 +110,7 @@ std::string quote_symbol(const std::string& name) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(
       abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
-  return quote_entry(status == 0 && text ? text.get() : name.c_str());
+  return in_quotes(status == 0 && text ? text.get() : name.c_str());
 }
 
 }  // namespace

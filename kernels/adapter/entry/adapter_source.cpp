@@ -3,6 +3,7 @@
 
 #include "kernels/adapter/entry/call_source.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay {
 namespace {
@@ -134,15 +135,6 @@ std::string run(const EntrySignature& s, const std::string& n) {
 }
 
 }  // namespace
-
-std::string c_string(const std::string& s) {
-  std::string t = "\"";
-  for (const char c : s) {
-    if (c == '"' || c == '\\') t += '\\';
-    t += static_cast<unsigned char>(c) >= ' ' ? c : ' ';  // not signed: a path may be UTF-8
-  }
-  return t + '"';
-}
 
 std::string variant_name(const std::string& function) {
   // Take the last part of ns::name<arguments>.

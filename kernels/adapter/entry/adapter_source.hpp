@@ -29,7 +29,4 @@ std::string whole_adapter(const AdapterFile& file, const std::vector<EntrySignat
 /// Makes a variant's name from a function's. It has only letters, digits, '_' and '-'.
 std::string variant_name(const std::string& function);
 
-/// `s` as a C string literal.
-std::string c_string(const std::string& s);
-
 }  // namespace assay

@@ -13,6 +13,7 @@
 #include "kernels/adapter/entry/types.hpp"
 #include "reference/error.hpp"
 #include "reference/judged_operands.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay {
 
@@ -65,7 +66,7 @@ void RoleReader::check() {
   for (const Parameter& p : s_.parameters) {
     if (p.scalar == Scalar::none && p.role != Role::literal)
       throw InputError(
-          "--entry: parameter " + place(p) + ": " + quote_entry(p.type) +
+          "--entry: parameter " + place(p) + ": " + in_quotes(p.type) +
           ": a type that is not known (float, half, __half, __nv_bfloat16, int, int64_t, size_t, "
           "void*, cudaStream_t, ...); --arg " +
           handle(p) + "=VALUE gives it a value");
@@ -76,7 +77,7 @@ void RoleReader::check() {
                     roles(p));
     if (p.formula)
       if (const std::string why = size_formula(p.literal, {65536, 131072, 1}); !why.empty())
-        throw InputError("--arg " + quote_entry(handle(p) + "=" + p.literal) + ": " + why);
+        throw InputError("--arg " + in_quotes(handle(p) + "=" + p.literal) + ": " + why);
     if (p.role == Role::literal) continue;
     check_operand(p);
     for (const Parameter& q : s_.parameters)
@@ -145,7 +146,7 @@ void RoleReader::check_bytes(const std::string& what, const std::string& text) c
   for (const std::int64_t rows : {0, 1, 65536})
     for (const std::int64_t V : {0, 1, 131072})
       if (const std::string why = size_formula(text, {rows, V, k}); !why.empty())
-        throw InputError("--arg " + what + quote_entry(text) + ": " + why);
+        throw InputError("--arg " + what + in_quotes(text) + ": " + why);
 }
 
 std::string RoleReader::mask_question(const Parameter& p) const {

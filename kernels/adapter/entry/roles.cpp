@@ -11,6 +11,7 @@
 #include "kernels/adapter/entry/role_reader.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
 #include "reference/error.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay {
 namespace {
@@ -27,7 +28,7 @@ void RoleReader::read(const std::vector<EntryArgument>& arguments) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j)
       if (arguments[j].name == arguments[i].name)
-        throw InputError("--arg " + quote_entry(arguments[i].name) + " is given twice");
+        throw InputError("--arg " + in_quotes(arguments[i].name) + " is given twice");
     take(arguments[i]);
   }
   backward_ =
@@ -51,7 +52,7 @@ void RoleReader::take(const EntryArgument& a) {
   const bool is_role = role != std::end(kRoleNames) - 1;
   const bool room = a.value.starts_with("workspace(") && a.value.ends_with(")");
   if (!is_role && !is_plain_expression(a.value))
-    throw InputError("--arg " + quote_entry(a.name + "=" + a.value) +
+    throw InputError("--arg " + in_quotes(a.name + "=" + a.value) +
                      ": neither a role nor a value that can stand in a call");
   Parameter* p = named(a.name);
   if (a.name == "workspace_bytes" && !is_role) {
@@ -66,7 +67,7 @@ void RoleReader::take(const EntryArgument& a) {
   if (!p && a.name == "k") return fixed(a, s_.fixed_k);
   if (!p && a.name == "V") return fixed(a, s_.fixed_V);
   if (!p)
-    throw InputError("--arg " + quote_entry(a.name + "=" + a.value) + ": the entry has no such parameter");
+    throw InputError("--arg " + in_quotes(a.name + "=" + a.value) + ": the entry has no such parameter");
   said_[static_cast<std::size_t>(p - s_.parameters.data())] = true;
   if (is_role || room) {
     p->role = room ? Role::workspace : static_cast<Role>(role - std::begin(kRoleNames));
@@ -89,7 +90,7 @@ void RoleReader::fixed(const EntryArgument& a, Integer& value) {
   const char* const end = a.value.data() + a.value.size();
   const auto read = std::from_chars(a.value.data(), end, value);
   if (read.ec != std::errc() || read.ptr != end || value < 1)
-    throw InputError("--arg " + quote_entry(a.name + "=" + a.value) + ": no parameter is called " + a.name +
+    throw InputError("--arg " + in_quotes(a.name + "=" + a.value) + ": no parameter is called " + a.name +
                      ", and no " + a.name + " of 1 or more");
 }
 
@@ -102,7 +103,7 @@ void RoleReader::check_literal(const Parameter& p, const EntryArgument& a) const
   const bool number = error != std::errc::invalid_argument && end == digits.data() + digits.size();
   if (!number) return;
   const auto no = [&](const std::string& why) {
-    throw InputError("--arg " + quote_entry(a.name + "=" + a.value) + ": " + why);
+    throw InputError("--arg " + in_quotes(a.name + "=" + a.value) + ": " + why);
   };
   if (p.pointers > 0 || p.scalar == Scalar::stream) {
     if (negative || n != 0) no("a number is no " + p.type);

@@ -9,6 +9,7 @@
 #include "kernels/adapter/entry/tokens.hpp"
 #include "kernels/adapter/entry/types.hpp"
 #include "reference/error.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay {
 namespace {
@@ -90,7 +91,7 @@ Parameter read_parameter(const EntryTokens& t, std::size_t from, std::size_t to,
     if (!p.name.empty()) {
       // Behind the name: the brackets of an array.
       if (!token.is("["))
-        refuse_entry(where + quote_entry(join_tokens(t, from, to)) + " is not one type and one name");
+        refuse_entry(where + in_quotes(join_tokens(t, from, to)) + " is not one type and one name");
       const std::size_t close = find_outside(t, i + 1, to, "]");
       if (close == to) refuse_entry(where + "a bracket is not closed");
       ++p.pointers;
@@ -108,7 +109,7 @@ Parameter read_parameter(const EntryTokens& t, std::size_t from, std::size_t to,
     } else if (token.is("::")) {
       if (words.size() != 1) continue;  // ::size_t
       if (words[0] != "std")
-        refuse_entry(where + quote_entry(join_tokens(t, from, to)) + ": a type that is not known");
+        refuse_entry(where + in_quotes(join_tokens(t, from, to)) + ": a type that is not known");
       words.clear();  // std::size_t
     } else if (token.kind == EntryToken::word) {
       const bool more = words.empty() || (is_integer_word(words.back()) && is_integer_word(token.spelling));
@@ -122,7 +123,7 @@ Parameter read_parameter(const EntryTokens& t, std::size_t from, std::size_t to,
       ++p.pointers;
       i = close;
     } else {
-      refuse_entry(where + quote_entry(join_tokens(t, from, to)) + ": a type that is not known");
+      refuse_entry(where + in_quotes(join_tokens(t, from, to)) + ": a type that is not known");
     }
     if (p.name.empty()) end_of_type = i + 1;
   }
@@ -133,11 +134,11 @@ Parameter read_parameter(const EntryTokens& t, std::size_t from, std::size_t to,
   const bool own = words.size() == 1 && !is_integer_word(words[0]) && !p.name.empty();
   if (words.empty() || (p.scalar == Scalar::none && !own))
     refuse_entry(
-        where + quote_entry(join_tokens(t, from, to)) +
+        where + in_quotes(join_tokens(t, from, to)) +
         ": a type that is not known (float, half, __half, __nv_bfloat16, int, int64_t, size_t, void*, "
         "cudaStream_t, ...)");
   if (p.pointers > 1)
-    refuse_entry(where + quote_entry(join_tokens(t, from, to)) + ": a pointer to a pointer cannot be given");
+    refuse_entry(where + in_quotes(join_tokens(t, from, to)) + ": a pointer to a pointer cannot be given");
   if (p.scalar == Scalar::nothing && p.pointers == 0) refuse_entry(where + "of type void");
   if (p.pointers == 0) p.read_only = false;
   for (const std::string_view w : words) p.base += (p.base.empty() ? "" : " ") + std::string(w);
@@ -171,7 +172,7 @@ void read_head(const EntryTokens& t, std::size_t to, EntrySignature& s) {
     s.returned = Returned::success;
   else if (!returned.is("void"))
     refuse_entry(
-        "it returns " + quote_entry(returned.spelling) +
+        "it returns " + in_quotes(returned.spelling) +
         ": int and cudaError_t (0 is success) and bool (true is success) can be judged; say void where the "
         "value is none of these, as in "
         "'void softmax(const float* in, float* out, int rows, int V, cudaStream_t s)'");
@@ -186,12 +187,12 @@ void read_head(const EntryTokens& t, std::size_t to, EntrySignature& s) {
       if (close == to) refuse_entry("a '<' is not closed");
       for (std::size_t j = i; j < close; ++j)
         if (t[j].kind == EntryToken::text || any_of(t[j], {";", "=", "[", "]", "{", "}"}))
-          refuse_entry(quote_entry(t[j].spelling) + " cannot stand among template arguments");
+          refuse_entry(in_quotes(t[j].spelling) + " cannot stand among template arguments");
       i = close;
     } else if (t[i].kind == EntryToken::word && wants_word) {
       wants_word = false;
     } else {
-      refuse_entry(quote_entry(join_tokens(t, begin, to)) + " is no function name");
+      refuse_entry(in_quotes(join_tokens(t, begin, to)) + " is no function name");
     }
   }
   if (wants_word) refuse_entry("no function name before '('");
@@ -271,7 +272,7 @@ Operands EntrySignature::operands() const {
 EntryArgument parse_entry_argument(std::string_view text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size())
-    throw InputError("--arg " + quote_entry(text) +
+    throw InputError("--arg " + in_quotes(text) +
                      ": name=value is needed, as in --arg N=rows or --arg block=256");
   return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
 }
@@ -292,7 +293,7 @@ EntrySignature parse_entry(std::string_view text, const std::vector<EntryArgumen
   for (std::size_t i = 0; i < t.size(); ++i)
     if (is_type[i]) {
       if (!dtype)
-        refuse_entry(quote_entry(t[i].spelling) +
+        refuse_entry(in_quotes(t[i].spelling) +
                      " stands for a type: --types f16, bf16 or f32 says which, or write it out");
       t[i].spelling = spelling(*dtype);
     }
@@ -306,7 +307,7 @@ EntrySignature parse_entry(std::string_view text, const std::vector<EntryArgumen
   const std::size_t close = find_outside(t, open + 1, t.size(), ")");
   if (close == t.size()) refuse_entry("the parameters' ')' is missing");
   if (close + 1 != t.size())
-    refuse_entry(quote_entry(join_tokens(t, close + 1, t.size())) + " after the parameters");
+    refuse_entry(in_quotes(join_tokens(t, close + 1, t.size())) + " after the parameters");
   for (std::size_t begin = open + 1; begin <= close;) {
     const std::size_t end = find_outside(t, begin, close, ",");
     if (begin == end)
@@ -317,7 +318,7 @@ EntrySignature parse_entry(std::string_view text, const std::vector<EntryArgumen
     s.parameters.push_back(read_parameter(t, begin, end, s.parameters.size() + 1));
     for (std::size_t i = 0; i + 1 < s.parameters.size(); ++i)
       if (!s.parameters[i].name.empty() && s.parameters[i].name == s.parameters.back().name)
-        refuse_entry("two parameters are called " + quote_entry(s.parameters[i].name));
+        refuse_entry("two parameters are called " + in_quotes(s.parameters[i].name));
     begin = end + 1;
   }
   assign_roles(s, arguments, op, dtype);

@@ -6,6 +6,7 @@
 
 #include "kernels/adapter/entry/tokens.hpp"
 #include "reference/error.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay {
 namespace {
@@ -20,7 +21,7 @@ class FormulaEvaluator {
 
   std::string run() {
     const __int128 n = shifted(0);
-    if (why_.empty() && at_ < t_.size()) fail(quote_entry(t_[at_].spelling) + " is not expected there");
+    if (why_.empty() && at_ < t_.size()) fail(in_quotes(t_[at_].spelling) + " is not expected there");
     if (why_.empty() && n < 0) fail("is below 0" + where());
     if (why_.empty() && n > kMostBytes) fail("is more than any machine has" + where());
     return why_;
@@ -92,8 +93,8 @@ class FormulaEvaluator {
     if (t.is("rows")) return v_.rows;
     if (t.is("V")) return v_.V;
     if (t.is("k")) return v_.k;
-    if (t.kind == EntryToken::word) return fail(quote_entry(t.spelling) + " is none of rows, V and k");
-    if (t.kind != EntryToken::number) return fail(quote_entry(t.spelling) + " where a number is missing");
+    if (t.kind == EntryToken::word) return fail(in_quotes(t.spelling) + " is none of rows, V and k");
+    if (t.kind != EntryToken::number) return fail(in_quotes(t.spelling) + " where a number is missing");
     return number(t.spelling);
   }
   __int128 number(std::string_view text) {
@@ -105,7 +106,7 @@ class FormulaEvaluator {
     std::int64_t n = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), n, hex ? 16 : 10);
     if (error != std::errc() || end != digits.data() + digits.size())
-      return fail(quote_entry(text) + " is no whole number");
+      return fail(in_quotes(text) + " is no whole number");
     return n;
   }
 

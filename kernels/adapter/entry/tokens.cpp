@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "reference/error.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay {
 namespace {
@@ -11,12 +12,6 @@ namespace {
 bool is_letter(char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 }  // namespace
-
-std::string quote_entry(std::string_view text) {
-  std::string s = "'";
-  for (const char c : text.substr(0, 60)) s += c >= ' ' && c <= '~' ? c : '?';
-  return s + (text.size() > 60 ? "...'" : "'");
-}
 
 std::vector<EntryToken> entry_tokens(std::string_view text) {
   if (text.size() > kLongestEntry)
@@ -61,7 +56,7 @@ std::vector<EntryToken> entry_tokens(std::string_view text) {
     } else if (std::string_view("()<>[]{}*&,;=:+-/%|^!~?.").find(c) != std::string_view::npos) {
       ++i;
     } else {
-      throw InputError("--entry: " + quote_entry(text.substr(i, 1)) + " is no part of a declaration");
+      throw InputError("--entry: " + in_quotes(text.substr(i, 1)) + " is no part of a declaration");
     }
     tokens.push_back({kind, text.substr(begin, i - begin)});
   }

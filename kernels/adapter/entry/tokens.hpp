@@ -28,9 +28,6 @@ std::vector<EntryToken> entry_tokens(std::string_view text);
 /// Joins the tokens so that C++ reads the same tokens again. There is a blank only between two words.
 std::string join_tokens(const std::vector<EntryToken>& tokens, std::size_t from, std::size_t to);
 
-/// Puts text of unknown origin into one line: short, printable, in quotes.
-std::string quote_entry(std::string_view text);
-
 /// True for an expression that can be pasted into a call: names, numbers and operators, with balanced
 /// brackets.
 bool is_plain_expression(std::string_view text);

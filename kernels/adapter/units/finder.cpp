@@ -7,6 +7,7 @@
 #include "kernels/adapter/entry/source_tokens.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
 #include "reference/error.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay {
 namespace {
@@ -196,8 +197,8 @@ std::string with_arguments(const FoundFunction& f, const Named& asked) {
   }
   if (t.empty() || !t[0].is("template")) {
     if (!asked.arguments.empty())
-      throw InputError("--entry " + quote_entry(asked.name + "<...>") +
-                       ": it is no template: " + quote_entry(f.declaration));
+      throw InputError("--entry " + in_quotes(asked.name + "<...>") +
+                       ": it is no template: " + in_quotes(f.declaration));
     return f.declaration;
   }
   std::vector<std::string_view> types, parameters;
@@ -217,9 +218,9 @@ std::string with_arguments(const FoundFunction& f, const Named& asked) {
     becomes[parameters[p]] = asked.arguments[p];
   if (asked.arguments.empty() && parameters.size() == 1 && types.size() == 1) becomes[types[0]] = "T";
   if (becomes.size() < types.size())
-    throw InputError("--entry " + quote_entry(asked.name) +
+    throw InputError("--entry " + in_quotes(asked.name) +
                      ": a template is named with its arguments, as in '" + asked.name +
-                     "<float>': " + quote_entry(f.declaration));
+                     "<float>': " + in_quotes(f.declaration));
   const std::string arguments = asked.arguments.empty() ? "<T>" : text_of(asked.arguments);
   std::string text;
   for (std::size_t j = i + 1; j < t.size(); ++j) {
@@ -266,7 +267,7 @@ std::string find_entry(const std::string& entry, std::string_view source) {
   const std::string name = named(entry).name;
   if (is_kernel(name, source) &&
       std::none_of(all.begin(), all.end(), [&](const FoundFunction& f) { return has_name(f, name); }))
-    throw InputError("--entry " + quote_entry(entry) +
+    throw InputError("--entry " + in_quotes(entry) +
                      ": is a __global__ kernel: name the function that launches it" + name_functions(all));
   return find_entry(entry, all);
 }
@@ -282,12 +283,12 @@ std::string find_entry(const std::string& entry, const std::vector<FoundFunction
   std::copy_if(all.begin(), all.end(), std::back_inserter(same),
                [&](const FoundFunction& f) { return has_name(f, asked.name); });
   if (same.empty())
-    throw InputError("--entry " + quote_entry(entry) + ": the file defines no such function" +
+    throw InputError("--entry " + in_quotes(entry) + ": the file defines no such function" +
                      name_functions(all));
   if (same.size() > 1) {
     std::string lines;
     for (const FoundFunction& f : same) lines += (lines.empty() ? "" : ", ") + std::to_string(f.line);
-    throw InputError("--entry " + quote_entry(entry) + ": the file has " + std::to_string(same.size()) +
+    throw InputError("--entry " + in_quotes(entry) + ": the file has " + std::to_string(same.size()) +
                      " functions of that name (lines " + lines + "): give the declaration of one of them");
   }
   return with_arguments(same[0], asked);
@@ -298,7 +299,7 @@ std::string name_functions(const std::vector<FoundFunction>& functions) {
   int n = 0;
   for (const FoundFunction& f : functions) {
     if (f.declaration.find('*') == std::string::npos || ++n > 8) continue;
-    list += (list.empty() ? "; its functions: " : ", ") + quote_entry(f.name);
+    list += (list.empty() ? "; its functions: " : ", ") + in_quotes(f.name);
   }
   return list + (n > 8 ? ", ..." : "");
 }

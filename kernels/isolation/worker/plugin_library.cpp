@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstring>
 
 #include "kernels/isolation/shared/message.hpp"
 #include "kernels/isolation/shared/plain_text.hpp"
 #include "kernels/plugin.h"
 #include "reference/judged_operands.hpp"
+#include "reference/quoting.hpp"
 
 namespace assay::isolation {
 namespace {
@@ -102,12 +102,8 @@ T read_struct(const void* p, std::size_t size) {
   return t;
 }
 
-std::string quoted(const char* text) {
-  std::string s = "'";
-  for (std::size_t i = 0; i < 40 && text[i]; ++i)
-    s += std::isprint(static_cast<unsigned char>(text[i])) ? text[i] : '?';
-  return s + "'";
-}
+/// A plugin may give a text without an end.
+std::string named(const char* text) { return in_quotes({text, strnlen(text, 64)}); }
 
 std::string known_dtypes() {
   std::string all;
@@ -125,14 +121,14 @@ std::string fault_of(const assay_variant& v) {
   if (length > 64) return "has a name of more than 64 characters";
   for (std::size_t i = 0; i < length; ++i)
     if (!std::isalnum(static_cast<unsigned char>(v.name[i])) && v.name[i] != '_' && v.name[i] != '-')
-      return "is called " + quoted(v.name) + ": names are letters, digits, '_' and '-'";
-  const std::string who = "(" + quoted(v.name) + ") ";
+      return "is called " + named(v.name) + ": names are letters, digits, '_' and '-'";
+  const std::string who = "(" + named(v.name) + ") ";
   if (v.op < 0 || v.op >= std::ssize(kOpTable))
     return who + "has op " + std::to_string(v.op) + ", which plugin.h does not list";
   if (!v.in_dtype) return who + "has no in_dtype";
   for (const char* dtype : {v.in_dtype, v.out_dtype ? v.out_dtype : v.in_dtype})
     if (!parse_dtype(std::string_view(dtype, strnlen(dtype, 8))))
-      return who + "has dtype " + quoted(dtype) + ": known are " + known_dtypes();
+      return who + "has dtype " + named(dtype) + ": known are " + known_dtypes();
   if (v.device_type != 1 && v.device_type != 2)
     return who + "has device_type " + std::to_string(v.device_type) + ": known are 1 (host) and 2 (CUDA)";
   if (!v.run)
@@ -144,7 +140,7 @@ std::string fault_of(const assay_variant& v) {
     return who + "has a declaration of more than 8191 characters";
   if (v.operands && (strnlen(v.operands, sizeof(Described::operands)) >= sizeof(Described::operands) ||
                      !parse_operands(v.operands)))
-    return who + "has operands " + quoted(v.operands) + ", which plugin.h does not list, or not together";
+    return who + "has operands " + named(v.operands) + ", which plugin.h does not list, or not together";
   const Op op = static_cast<Op>(v.op);
   if (v.operands) {
     Operands not_judged = *parse_operands(v.operands), judged;

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "accuracy/reproduce.hpp"
 #include "kernels/adapter/toolchain/flags.hpp"
 #include "reference/error.hpp"
+#include "reference/quoting.hpp"
 #include "reports/cli/adopt/judged_files.hpp"
 #include "reports/cli/adopt/where_now.hpp"
 #include "reports/targets/check_targets.hpp"

@@ -10,12 +10,12 @@
 
 #include "accuracy/conformance/bench.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
-#include "accuracy/reproduce.hpp"
 #include "accuracy/status.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/isolation/process/environment.hpp"
 #include "kernels/isolation/process/sandbox.hpp"
 #include "reference/error.hpp"
+#include "reference/quoting.hpp"
 #include "reports/cli/check/groups.hpp"
 #include "reports/cli/check/watched.hpp"
 #include "reports/cli/options.hpp"

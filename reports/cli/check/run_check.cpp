@@ -22,6 +22,7 @@
 #include "kernels/candidate.hpp"
 #include "kernels/declaration.hpp"
 #include "kernels/device.hpp"
+#include "reference/quoting.hpp"
 #include "reports/cli/check/groups.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/progress.hpp"

@@ -6,7 +6,7 @@
 
 #include "accuracy/conformance/bench.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
-#include "accuracy/reproduce.hpp"
+#include "reference/quoting.hpp"
 #include "reports/cli/check/groups.hpp"
 #include "reports/cli/check/watched.hpp"
 

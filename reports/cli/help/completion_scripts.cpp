@@ -3,6 +3,7 @@
 // follow.
 #include <fmt/format.h>
 
+#include "reference/quoting.hpp"
 #include "reports/cli/help/command_texts.hpp"
 
 namespace assay {
@@ -10,13 +11,6 @@ namespace {
 
 /// The pattern of a command in `case`: 'sweep page', or '' for assay itself.
 std::string pattern(const CommandText& c) { return "'" + c.path + "'"; }
-
-/// In shell quotes of one kind, for text that is shown.
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
 
 std::string options_of(const CommandText& c) {
   std::string words;
@@ -31,7 +25,7 @@ std::string steps(const std::vector<CommandText>& commands) {
   for (const CommandText& c : commands)
     for (const std::string& name : c.below)
       out += fmt::format("      '{}|{}') at={} ;;\n", c.path, name,
-                         quoted(c.path.empty() ? name : c.path + " " + name));
+                         in_shell_quotes(c.path.empty() ? name : c.path + " " + name));
   return out;
 }
 
@@ -39,7 +33,7 @@ std::string steps(const std::vector<CommandText>& commands) {
 std::string offer(const ValueWords& w) {
   switch (w.kind) {
     case WordKind::fixed:
-      return "offered=" + quoted(w.words);
+      return "offered=" + in_shell_quotes(w.words);
     case WordKind::asked:
       return fmt::format("offered=$(\"$program\" completion {} 2>/dev/null)", w.words);
     case WordKind::files:
@@ -136,14 +130,15 @@ std::string zsh_completion(const std::vector<CommandText>& commands) {
     for (const CommandText& one : commands)
       for (const std::string& name : c.below)
         if (one.path == (c.path.empty() ? name : c.path + " " + name))
-          described += fmt::format("        {}\n", quoted(name + ":" + one.text));
+          described += fmt::format("        {}\n", in_shell_quotes(name + ":" + one.text));
     described += "      ) ;;\n";
   }
   std::string options_described;
   for (const CommandText& c : commands) {
     options_described += fmt::format("      {}) described=(\n", pattern(c));
     for (const OptionText& o : c.options)
-      if (!o.positional) options_described += fmt::format("        {}\n", quoted(o.name + ":" + o.text));
+      if (!o.positional)
+        options_described += fmt::format("        {}\n", in_shell_quotes(o.name + ":" + o.text));
     options_described += "      ) ;;\n";
   }
   return fmt::format(R"(#compdef assay

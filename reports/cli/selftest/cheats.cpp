@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "accuracy/reproduce.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/isolation/shared/plain_text.hpp"
 #include "reference/error.hpp"
 #include "reference/nearest_word.hpp"
+#include "reference/quoting.hpp"
 #include "reports/cheats/cheats.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/data/environment.hpp"

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "accuracy/reproduce.hpp"
 #include "reference/error.hpp"
+#include "reference/quoting.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/run_frame.hpp"

@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "accuracy/case/job.hpp"
-#include "accuracy/reproduce.hpp"
 #include "kernels/device.hpp"
 #include "kernels/split/nccl.hpp"
 #include "reference/error.hpp"
+#include "reference/quoting.hpp"
 #include "reports/build_info.hpp"
 #include "reports/sweep/inputs.hpp"
 #include "reports/sweep/subjects.hpp"
