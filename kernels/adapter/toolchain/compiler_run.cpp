@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -22,6 +21,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "kernels/isolation/process/child.hpp"
 #include "kernels/isolation/process/environment.hpp"
 #include "kernels/isolation/process/sandbox.hpp"
 #include "kernels/isolation/shared/memory_limit.hpp"
@@ -59,44 +59,6 @@ int seconds_for_compilers() {
 }
 
 std::int64_t memory_for_compilers() { return std::max(kLeastMib, isolation::most_memory()); }
-
-std::vector<char*> pointers(std::vector<std::string>& words) {
-  std::vector<char*> all;
-  for (std::string& w : words) all.push_back(w.data());
-  all.push_back(nullptr);
-  return all;
-}
-
-void limit(__rlimit_resource resource, rlim_t most) {
-  rlimit now{};
-  if (getrlimit(resource, &now) != 0) return;
-  now.rlim_cur = now.rlim_max = std::min(now.rlim_max, most);
-  setrlimit(resource, &now);
-}
-
-struct Start {
-  char* const* argv;
-  char* const* environment;
-  int out, log, nothing;
-  rlim_t seconds, bytes;
-};
-
-/// In the child: only calls that are allowed after a fork of a process with threads.
-[[noreturn]] void become(const Start& s) {
-  setpgid(0, 0);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD, SIGXFSZ}) ::signal(signal, SIG_DFL);
-  limit(RLIMIT_CORE, 0);
-  limit(RLIMIT_FSIZE, kMostFile);
-  limit(RLIMIT_CPU, s.seconds);
-  limit(RLIMIT_AS, s.bytes);
-  if (dup2(s.nothing, 0) >= 0 && dup2(s.out, 1) >= 0 && dup2(s.log, 2) >= 0)
-    execve(s.argv[0], s.argv, s.environment);
-  _exit(127);
-}
 
 /// Waits until the process has ended, or until then. False if it still runs.
 bool ended_by(pid_t pid, Clock::time_point end) {
@@ -146,37 +108,33 @@ int run_compiler(const CompilerRun& run) {
   std::vector<std::string> environment = compiler_environment();
   environment.push_back("TMPDIR=" + run.writable.string());
   environment.push_back("SOURCE_DATE_EPOCH=" + std::to_string(run.moment));
-  const std::vector<char*> argv = pointers(words), variables = pointers(environment);
-
-  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const auto bytes = static_cast<rlim_t>(run.only_preprocesses ? kLeastMib : memory_for_compilers()) << 20;
   const int log = opened(run.log), out = run.out.empty() ? log : opened(run.out);
-  const Start start{argv.data(),
-                    variables.data(),
-                    out,
-                    log,
-                    nothing,
-                    static_cast<rlim_t>(seconds),
-                    static_cast<rlim_t>(run.only_preprocesses ? kLeastMib : memory_for_compilers()) << 20};
-  const pid_t pid = fork();
-  if (pid == 0) become(start);
-  const int error = errno;
-  for (const int fd : {nothing, log, out == log ? -1 : out})
-    if (fd >= 0) close(fd);
-  if (pid < 0) throw InputError(run.words[0] + ": cannot be started: " + std::strerror(error));
-  setpgid(pid, pid);  // whoever of the two comes first
+  pid_t pid = 0;
+  const int error = isolation::start({.words = std::move(words),
+                                      .environment = std::move(environment),
+                                      .descriptors = {{out, 1}, {log, 2}},
+                                      .apart = true,
+                                      .with_parent = SIGKILL,
+                                      .limits = {{RLIMIT_CORE, 0},
+                                                 {RLIMIT_FSIZE, kMostFile},
+                                                 {RLIMIT_CPU, static_cast<rlim_t>(seconds)},
+                                                 {RLIMIT_AS, bytes}}},
+                                     pid);
+  close(log);
+  if (out != log) close(out);
+  if (error != 0) throw InputError(run.words[0] + ": cannot be started: " + std::strerror(error));
 
   const bool ended = ended_by(pid, Clock::now() + std::chrono::seconds(seconds));
   kill(-pid, SIGKILL);  // and what it has left running
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR) throw InputError(run.words[0] + ": " + std::strerror(errno));
-  const bool too_long = !ended || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU);
+  const int status = isolation::status_of(pid);
+  const bool too_long = !ended || status == 128 + SIGXCPU;
   if (too_long)
     throw InputError("the compiler was ended after " + std::to_string(seconds) + " s (" +
                      (run.only_preprocesses && seconds == kPreprocessorSeconds ? "it read the file's includes"
                                                                                : kTimeout) +
                      ")");
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return status;
 }
 
 std::string start_of_log(const fs::path& log) {

@@ -2,8 +2,6 @@
 #include "kernels/adapter/toolchain/toolchain.hpp"
 
 #include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,9 +11,8 @@
 #include <fstream>
 #include <set>
 
+#include "kernels/isolation/process/child.hpp"
 #include "reference/error.hpp"
-
-extern char** environ;
 
 namespace assay {
 namespace {
@@ -131,22 +128,16 @@ std::vector<std::string> split_words(const std::string& line) {
 }
 
 int run_program(const std::vector<std::string>& words, const std::string& log, const std::string& input) {
-  std::vector<char*> argv;
-  for (const std::string& w : words) argv.push_back(const_cast<char*>(w.c_str()));
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, input.c_str(), O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644),
+            in = file < 0 ? -1 : open(input.c_str(), O_RDONLY | O_CLOEXEC);
   pid_t pid = 0;
-  const int error = posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error) throw InputError(words[0] + ": cannot be started: " + std::strerror(error));
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR) throw InputError(words[0] + ": " + std::strerror(errno));
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  const int error =
+      in < 0 ? errno
+             : isolation::start({.words = words, .descriptors = {{in, 0}, {file, 1}, {file, 2}}}, pid);
+  close(in);
+  close(file);
+  if (error != 0) throw InputError(words[0] + ": cannot be started: " + std::strerror(error));
+  return isolation::status_of(pid);
 }
 
 }  // namespace assay

@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,10 +21,9 @@
 #include <utility>
 
 #include "kernels/device.hpp"
+#include "kernels/isolation/process/child.hpp"
 #include "kernels/isolation/process/process.hpp"
 #include "kernels/isolation/shared/confinement.hpp"
-
-extern char** environ;
 
 namespace assay::isolation {
 namespace {
@@ -174,17 +171,8 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 std::string trial(std::vector<std::string> words) {
   int out[2];
   if (pipe2(out, O_CLOEXEC) != 0) return std::strerror(errno);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_adddup2(&files, out[1], 2);
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
   pid_t pid = 0;
-  const int error = posix_spawn(&pid, argv[0], &files, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&files);
+  const int error = start({.words = std::move(words), .descriptors = {{0, 1}, {out[1], 2}}}, pid);
   close(out[1]);
   std::string said;
   if (error == 0) {
@@ -194,9 +182,7 @@ std::string trial(std::vector<std::string> words) {
     while (n > 0 && poll(&watched, 1, kTrialMs) > 0 && (n = read(out[0], buffer, sizeof buffer)) > 0)
       said.append(buffer, static_cast<std::size_t>(n));
     if (n > 0) kill(pid, SIGKILL);
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    if (status_of(pid) == 0)
       said.clear();
     else if (n > 0)
       said = "it does not answer";

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/isolation/process/spawn.hpp"
 
-#include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,11 +12,13 @@
 #include <filesystem>
 #include <functional>
 #include <future>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <string_view>
 #include <thread>
 
+#include "kernels/isolation/process/child.hpp"
 #include "kernels/isolation/process/environment.hpp"
 #include "kernels/isolation/process/process.hpp"
 #include "kernels/isolation/shared/message.hpp"
@@ -51,57 +50,28 @@ class RunsFirst {
   sched_param before_{};
 };
 
-/// The environment of kernels with more in it, as posix_spawn takes it.
-class Environment {
- public:
-  explicit Environment(const std::vector<std::pair<std::string, std::string>>& more)
-      : own_(environment_of_kernels()) {
-    for (const auto& [name, value] : more) {
-      std::erase_if(own_, [&, start = name + "="](const std::string& one) { return one.starts_with(start); });
-      own_.push_back(name + "=" + value);
-    }
-    for (std::string& one : own_) all_.push_back(one.data());
-    all_.push_back(nullptr);
+/// The environment of kernels with more in it.
+std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& more) {
+  std::vector<std::string> all = environment_of_kernels();
+  for (const auto& [name, value] : more) {
+    std::erase_if(all, [&, start = name + "="](const std::string& one) { return one.starts_with(start); });
+    all.push_back(name + "=" + value);
   }
-  char** get() { return all_.data(); }
-
- private:
-  std::vector<std::string> own_;
-  std::vector<char*> all_;
-};
+  return all;
+}
 
 int spawn_here(const Command& command, int socket, int output, pid_t& pid) {
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t how;
-  posix_spawn_file_actions_init(&files);
-  posix_spawnattr_init(&how);
-  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&files, output, 1);
-  posix_spawn_file_actions_adddup2(&files, output, 2);
-  posix_spawn_file_actions_adddup2(&files, socket, kSocket);
-  if (command.library >= 0) posix_spawn_file_actions_adddup2(&files, command.library, kLibrary);
-  if (command.warden >= 0) posix_spawn_file_actions_adddup2(&files, command.warden, kWarden);
-  if (command.copy >= 0) posix_spawn_file_actions_adddup2(&files, command.copy, kCopy);
-  if (command.executable >= 0)
-    posix_spawn_file_actions_adddup2(&files, command.executable, kWardenExecutable);
-  sigset_t none, every;
-  sigemptyset(&none);
-  sigfillset(&every);
-  posix_spawnattr_setsigmask(&how, &none);
-  posix_spawnattr_setsigdefault(&how, &every);
-  posix_spawnattr_setpgroup(&how, 0);
-  posix_spawnattr_setflags(&how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  std::vector<char*> argv;
-  for (const std::string& word : command.words) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
+  Child child{.words = command.words, .environment = environment_with(command.environment), .apart = true};
+  child.descriptors = {{output, 1}, {output, 2}, {socket, kSocket}};
+  const std::pair<int, int> more[] = {{command.library, kLibrary},
+                                      {command.warden, kWarden},
+                                      {command.copy, kCopy},
+                                      {command.executable, kWardenExecutable}};
+  std::ranges::copy_if(more, std::back_inserter(child.descriptors),
+                       [](const auto& one) { return one.first >= 0; });
   std::optional<RunsFirst> first;
   if (command.warden >= 0) first.emplace();
-  const int error =
-      posix_spawn(&pid, argv[0], &files, &how, argv.data(), Environment(command.environment).get());
-  first.reset();
-  posix_spawn_file_actions_destroy(&files);
-  posix_spawnattr_destroy(&how);
-  return error;
+  return isolation::start(child, pid);
 }
 
 /// The thread that starts all workers. It is never joined: it ends with the process.

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/isolation/process/child.hpp"
 #include "reference/test_folder.hpp"
 #include "reports/cli/command_test.hpp"
 #include "reports/data/files.hpp"
@@ -47,27 +47,22 @@ struct Finished {
 /// Starts a program, with these settings before those of this process.
 inline pid_t start(const std::vector<std::string>& words, std::vector<std::string> settings,
                    const std::string& out, const std::string& err) {
-  std::vector<char*> argv, env;
-  std::vector<std::string> copy = words;
-  for (std::string& w : copy) argv.push_back(w.data());
-  argv.push_back(nullptr);
-  for (std::string& s : settings) env.push_back(s.data());
+  const std::size_t own = settings.size();
   for (char** e = environ; *e; ++e) {
     const std::string name = std::string(*e).substr(0, std::string(*e).find('=') + 1);
-    const bool replaced = std::any_of(settings.begin(), settings.end(),
+    const bool replaced = std::any_of(settings.begin(), settings.begin() + static_cast<std::ptrdiff_t>(own),
                                       [&](const std::string& s) { return s.starts_with(name); });
-    if (!replaced) env.push_back(*e);
+    if (!replaced) settings.emplace_back(*e);
   }
-  env.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-  posix_spawn_file_actions_addopen(&files, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  const int to[] = {open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644),
+                    open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
   pid_t pid = -1;
-  const int error = posix_spawnp(&pid, argv[0], &files, nullptr, argv.data(), env.data());
-  posix_spawn_file_actions_destroy(&files);
-  EXPECT_EQ(error, 0) << words[0];
+  EXPECT_EQ(
+      isolation::start(
+          {.words = words, .environment = std::move(settings), .descriptors = {{to[0], 1}, {to[1], 2}}}, pid),
+      0)
+      << words[0];
+  for (const int file : to) close(file);
   return pid;
 }
 
