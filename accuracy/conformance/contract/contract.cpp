@@ -21,10 +21,10 @@ std::string joined(const std::string& a, const std::string& b) {
 }
 
 /// The place of a limit in the printed list: rows, row length V, alignment, the rest.
-int order_of_limit(const std::string& word) {
-  if (word.find("rows") != std::string::npos) return 0;
-  if (word.find("V") != std::string::npos && word.rfind("k_", 0) != 0) return 1;
-  return word.rfind("alignment=", 0) == 0 ? 2 : 3;
+std::ptrdiff_t order_of_limit(const std::string& limit) {
+  constexpr std::string_view kFirst[] = {"rows", "row length", "alignment"};
+  const auto known = std::ranges::find(kLimitWords, limit.substr(0, limit.find('=')), &LimitWord::word);
+  return std::ranges::find(kFirst, known == std::end(kLimitWords) ? "" : known->axis) - std::begin(kFirst);
 }
 
 Variant declared(Variant v, const std::string& words) {
@@ -93,13 +93,9 @@ class Search {
 
   std::vector<FoundLimit> next(const std::vector<Record>& records) {
     const Variant v = declared(make_(), found_);
-    // What the author declared is a promise, so it is not looked for. Two values are no promises: a max_V
-    // that only says that an int holds the row length V, and the k with which a kernel is tried if none was
-    // declared.
+    // What the author declared is a promise, so it is not looked for.
     const auto may = [&](const char* word) {
-      const bool widest = (std::string_view(word) == "max_V" && v.limits.max_V == INT32_MAX) ||
-                          (std::string_view(word) == "max_k" && v.max_k == kUndeclaredK);
-      return (widest || !says(said_, word)) && !says(found_, word);
+      return (is_no_promise(word, v) || !says(said_, word)) && !says(found_, word);
     };
     const Pilot pilot = [&](const std::string& words, const std::vector<std::string>& groups,
                             const Narrowing& narrow) {

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
+#include <functional>
 #include <utility>
 
 #include "accuracy/conformance/contract/contract.hpp"
@@ -17,18 +17,6 @@
 namespace assay::conformance {
 namespace {
 
-/// True if a limit of this axis is among those that were found. Cases that fail may be within it.
-bool is_limited(const std::string& axis, const std::string& found) {
-  constexpr std::pair<const char*, const char*> kWords[] = {{"k", "max_k"},
-                                                            {"k", "k_up_to_V"},
-                                                            {"rows x V", "max_elements"},
-                                                            {"alignment", "alignment"},
-                                                            {"-inf as a mask", "finite"},
-                                                            {"size of logits", "max_abs"}};
-  return std::any_of(std::begin(kWords), std::end(kWords),
-                     [&](const auto& one) { return axis == one.first && says(found, one.second); });
-}
-
 /// Whether records of an axis passed or failed.
 struct Seen {
   bool passed = false, failed = false;
@@ -38,15 +26,166 @@ struct Seen {
   }
 };
 
-Axis axis(const char* name, const Seen& seen, const std::string& within, bool limited, bool found) {
-  Axis a{name};
-  a.within = within;
-  a.state = seen.failed   ? Axis::State::wrong
-            : limited     ? (found ? Axis::State::found : Axis::State::declared)
-            : seen.passed ? Axis::State::holds
-                          : Axis::State::not_tried;
-  return a;
+/// True if a limit of this axis is among those that were found.
+bool is_found(const std::string& axis, const std::string& found, bool of_launches = false) {
+  return std::ranges::any_of(kLimitWords, [&](const LimitWord& w) {
+    return axis == w.axis && (w.of_launches || !of_launches) && says(found, w.word);
+  });
 }
+
+/// The axes, one after the other.
+class Axes {
+ public:
+  Axes(const Variant& v, const std::vector<Record>& records, const std::string& found,
+       const std::vector<std::string>& outside)
+      : v_(v), records_(records), causal_(v.claim.causal != Causal::no) {
+    c_.found = found;
+    c_.outside = outside;
+  }
+
+  Contract all() {
+    rows();
+    lengths();
+    add("rows x V", of(group("big")), l_.max_elements > 0,
+        l_.max_elements > 0 ? fmt::format("rows x V at most {}", l_.max_elements) : "any");
+    if (v_.max_k > 0)
+      add("k", of([](const Record& r) { return r.k > 0 && r.V > 0 && r.rows > 0; }),
+          l_.k_up_to_V || says(c_.found, "max_k"),
+          fmt::format("k at most {}{}", v_.max_k, l_.k_up_to_V ? " and V" : ""));
+    add("alignment", layout([](const Setup& s) { return s.off_alignment(); }), l_.alignment > 1,
+        l_.alignment > 1 ? fmt::format("rows start at multiples of {} bytes", l_.alignment)
+                         : "any address of an element");
+    add("pitch", layout([](const Setup& s) { return s.gap() > 0; }), l_.dense,
+        l_.dense ? "dense rows" : "any pitch");
+    values();
+    arithmetic();
+    add("in place",
+        of([](const Record& r) { return r.group == "layout" && r.setup.kind() == SetupKind::in_place; }),
+        v_.claim.in_place, v_.claim.in_place ? "outputs may lie over the logits" : "");
+    add("streams", of(group("streams")), !v_.own_stream, v_.own_stream ? "any stream" : "the default stream");
+    empty("no rows", "rows = 0", l_.min_rows == 0, [](const Record& r) {
+      return !r.group.empty() && r.rows == 0 && r.V > 0 && r.family != kProbeFamily && r.family != "property";
+    });
+    empty("empty rows", "V = 0", l_.min_V == 0, [](const Record& r) {
+      return !r.group.empty() && r.V == 0 && r.rows > 0 && r.family != "property";
+    });
+    return std::move(c_);
+  }
+
+ private:
+  using Chosen = std::function<bool(const Record&)>;
+  Seen of(const Chosen& chosen) const {
+    Seen s;
+    for (const Record& r : records_)
+      if (!r.group.empty() && chosen(r)) s.add(r);
+    return s;
+  }
+  Seen layout(bool (*chosen)(const Setup&)) const {
+    return of([&](const Record& r) { return group("layout")(r) && chosen(r.setup); });
+  }
+  static Chosen group(const char* name) {
+    return [name](const Record& r) { return r.group == name && r.rows > 0 && r.V > 0; };
+  }
+  static Chosen family(const char* name) {
+    return [name](const Record& r) { return r.group == "families" && r.family == name && r.V > 0; };
+  }
+
+  void add(const char* name, const Seen& seen, bool limited, std::string within) {
+    const Axis::State limit = is_found(name, c_.found) ? Axis::State::found : Axis::State::declared;
+    c_.axes.push_back({name,
+                       seen.failed   ? Axis::State::wrong
+                       : limited     ? limit
+                       : seen.passed ? Axis::State::holds
+                                     : Axis::State::not_tried,
+                       std::move(within)});
+  }
+
+  void rows() {
+    std::string rows = fmt::format("rows >= {}", std::max<std::int64_t>(l_.min_rows, 0));
+    if (l_.rows_multiple > 1) rows += fmt::format(", a multiple of {}", l_.rows_multiple);
+    if (l_.max_rows > 0) rows += fmt::format(", at most {}", l_.max_rows);
+    if (causal_) rows += ", a multiple of V: row r has columns 0 to r mod V";
+    add("rows", of(group("rows")), l_.min_rows > 1 || l_.rows_multiple > 1 || l_.max_rows > 0, rows);
+  }
+
+  void lengths() {
+    std::string lengths = fmt::format("V >= {}", l_.min_V);
+    if (l_.V_in.count > 0) {
+      lengths = fmt::format("V one of {}",
+                            fmt::join(l_.V_in.all.begin(), l_.V_in.all.begin() + l_.V_in.count, ", "));
+    } else if (l_.V_multiple > 1) {
+      lengths = fmt::format("V a multiple of {}", l_.V_multiple);
+      if (l_.min_V > l_.V_multiple) lengths += fmt::format(", at least {}", l_.min_V);
+    }
+    const bool longest = l_.max_V > 0 && l_.max_V != INT32_MAX && l_.V_in.count == 0;
+    if (longest) lengths += fmt::format(", at most {}", l_.max_V);
+    // Squares soon exceed the number of elements that a case may have.
+    std::int64_t longest_tried = 0;
+    for (const Record& r : records_)
+      if (causal_ && r.group == "shapes" && r.status == Status::pass)
+        longest_tried = std::max(longest_tried, r.V);
+    if (longest_tried > 0) lengths += fmt::format(", tried up to {}", longest_tried);
+    add("row length", of(group("shapes")), l_.min_V > 1 || longest || l_.V_multiple > 1 || l_.V_in.count > 0,
+        lengths);
+  }
+
+  void values() {
+    // A row with some -inf and a finite logit is no special row: every caller relies on it.
+    const Seen masks = of([](const Record& r) {
+      return r.group == "families" && r.V > 0 &&
+             (traits_of(r.family) & (trait::parts | trait::bottom)) == trait::parts;
+    });
+    add("-inf as a mask", masks, l_.finite, l_.finite ? "finite logits" : "beside a finite logit");
+    const Policy& policy = v_.claim.policy;
+    if (!l_.finite) {
+      rule("nothing but -inf", "all_neg_inf", policy.all_neg_inf == NegInfRows::nan,
+           policy.all_neg_inf == NegInfRows::zero ? "0" : nullptr);
+      rule("+inf", "pos_inf", policy.pos_inf == PosInfRows::nan,
+           policy.pos_inf == PosInfRows::inf_only ? "NaN there and 0 elsewhere" : nullptr);
+      rule("NaN", "nan", policy.nan == NanRows::nan, nullptr);
+    }
+    add("size of logits", of(family(kMagnitudes)), l_.max_abs > 0,
+        l_.max_abs > 0 ? fmt::format("logits of at most {:g}", l_.max_abs) : "any finite logit");
+  }
+  /// Such rows usually give NaN; `gives`: what else they give, null if anything.
+  void rule(const char* what, const char* of_family, bool usual, const char* gives) {
+    add(what, of(family(of_family)), !usual || says(c_.found, of_family),
+        usual || gives ? fmt::format("{} gives {}", what, usual ? "NaN" : gives)
+                       : fmt::format("no row of {}", what));
+  }
+
+  void arithmetic() {
+    std::vector<std::string> all;
+    if (says(c_.found, "exp")) all.push_back("an exp as exact as __expf");
+    if (says(c_.found, "epsilon")) all.push_back(fmt::format("{:g} added to the sum", v_.claim.epsilon));
+    if (says(c_.found, "numerators")) all.push_back(fmt::format("numerators stored as {}", name(v_.out())));
+    if (!all.empty())
+      c_.axes.push_back({"arithmetic", Axis::State::found, fmt::format("{}", fmt::join(all, ", "))});
+  }
+
+  /// A property on which a caller does not rely: recorded, not judged.
+  void empty(const char* what, const char* size, bool promised, const Chosen& chosen) {
+    const Seen seen = of(chosen);
+    Axis a{what, seen.failed   ? Axis::State::wrong
+                 : !promised   ? Axis::State::not_promised
+                 : seen.passed ? Axis::State::holds
+                               : Axis::State::not_tried};
+    for (const Record& r : records_)
+      if (!promised && chosen(r) && !r.returned.empty()) {
+        a.outside = r.returned;
+        if (r.unpromised != Unpromised::came_back)
+          c_.outside.push_back(fmt::format("{}: {}", size, r.returned));
+        break;
+      }
+    c_.axes.push_back(std::move(a));
+  }
+
+  const Variant& v_;
+  const Limits& l_ = v_.limits;
+  const std::vector<Record>& records_;
+  const bool causal_;
+  Contract c_;
+};
 
 }  // namespace
 
@@ -77,7 +216,7 @@ std::string Contract::within() const {
   for (const Axis& a : axes)
     if (!a.within.empty() &&
         (a.state == Axis::State::declared || a.state == Axis::State::found || a.name == "rows" ||
-         a.name == "row length" || (a.state == Axis::State::wrong && is_limited(a.name, found))) &&
+         a.name == "row length" || (a.state == Axis::State::wrong && is_found(a.name, found, true))) &&
         // Callers rely neither on a pitch nor on streams.
         (a.state == Axis::State::found || (a.name != "pitch" && a.name != "streams")))
       parts.push_back(a.within);
@@ -86,148 +225,7 @@ std::string Contract::within() const {
 
 Contract contract_of(const Variant& v, const std::vector<Record>& records, const std::string& found,
                      const std::vector<std::string>& outside) {
-  const Limits& l = v.limits;
-  const Policy& policy = v.claim.policy;
-  Contract c;
-  c.found = found;
-  c.outside = outside;
-  const auto of = [&](const std::function<bool(const Record&)>& chosen) {
-    Seen s;
-    for (const Record& r : records)
-      if (!r.group.empty() && chosen(r)) s.add(r);
-    return s;
-  };
-  const auto any_of = [&](std::initializer_list<const char*> words) {
-    return std::any_of(words.begin(), words.end(), [&](const char* w) { return says(found, w); });
-  };
-  const auto group = [](const char* name) {
-    return [name](const Record& r) { return r.group == name && r.rows > 0 && r.V > 0; };
-  };
-  const auto family = [](const char* name) {
-    return [name](const Record& r) { return r.group == "families" && r.family == name && r.V > 0; };
-  };
-  // Rows.
-  std::string rows = fmt::format("rows >= {}", std::max<std::int64_t>(l.min_rows, 0));
-  if (l.rows_multiple > 1) rows += fmt::format(", a multiple of {}", l.rows_multiple);
-  if (l.max_rows > 0) rows += fmt::format(", at most {}", l.max_rows);
-  const bool causal = v.claim.causal != Causal::no;
-  if (causal) rows += ", a multiple of V: row r has columns 0 to r mod V";
-  const bool few_rows = l.min_rows > 1 || l.rows_multiple > 1 || l.max_rows > 0;
-  c.axes.push_back(
-      axis("rows", of(group("rows")), rows, few_rows, any_of({"min_rows", "rows_multiple", "max_rows"})));
-  // Row lengths.
-  std::string lengths = fmt::format("V >= {}", l.min_V);
-  if (l.V_in.count > 0) {
-    lengths = "V one of";
-    for (int i = 0; i < l.V_in.count; ++i)
-      lengths += fmt::format("{} {}", i == 0 ? "" : ",", l.V_in.all[static_cast<std::size_t>(i)]);
-  } else if (l.V_multiple > 1) {
-    lengths = fmt::format("V a multiple of {}", l.V_multiple);
-    if (l.min_V > l.V_multiple) lengths += fmt::format(", at least {}", l.min_V);
-  }
-  const bool longest = l.max_V > 0 && l.max_V != INT32_MAX && l.V_in.count == 0;
-  if (longest) lengths += fmt::format(", at most {}", l.max_V);
-  // Squares soon exceed the number of elements that a case may have.
-  std::int64_t longest_tried = 0;
-  for (const Record& r : records)
-    if (causal && r.group == "shapes" && r.status == Status::pass)
-      longest_tried = std::max(longest_tried, r.V);
-  if (longest_tried > 0) lengths += fmt::format(", tried up to {}", longest_tried);
-  c.axes.push_back(axis("row length", of(group("shapes")), lengths,
-                        l.min_V > 1 || longest || l.V_multiple > 1 || l.V_in.count > 0,
-                        any_of({"min_V", "max_V", "V_multiple", "V_in"})));
-  c.axes.push_back(axis("rows x V", of(group("big")),
-                        l.max_elements > 0 ? fmt::format("rows x V at most {}", l.max_elements) : "any",
-                        l.max_elements > 0, any_of({"max_elements"})));
-  if (v.max_k > 0) {
-    const bool limited = l.k_up_to_V || any_of({"max_k"});
-    c.axes.push_back(axis("k", of([](const Record& r) { return r.k > 0 && r.V > 0 && r.rows > 0; }),
-                          fmt::format("k at most {}{}", v.max_k, l.k_up_to_V ? " and V" : ""), limited,
-                          any_of({"max_k", "k_up_to_V"})));
-  }
-  // Addresses.
-  const auto layout = [](bool (*chosen)(const Setup&)) {
-    return
-        [chosen](const Record& r) { return r.group == "layout" && r.rows > 0 && r.V > 0 && chosen(r.setup); };
-  };
-  c.axes.push_back(axis("alignment", of(layout([](const Setup& s) { return s.off_alignment(); })),
-                        l.alignment > 1 ? fmt::format("rows start at multiples of {} bytes", l.alignment)
-                                        : "any address of an element",
-                        l.alignment > 1, any_of({"alignment"})));
-  c.axes.push_back(axis("pitch", of(layout([](const Setup& s) { return s.gap() > 0; })),
-                        l.dense ? "dense rows" : "any pitch", l.dense, any_of({"dense"})));
-  // Values. A row with some -inf and a finite logit is no special row: every caller relies on it.
-  const Seen masks = of([](const Record& r) {
-    return r.group == "families" && r.V > 0 &&
-           (traits_of(r.family) & (trait::parts | trait::bottom)) == trait::parts;
-  });
-  c.axes.push_back(axis("-inf as a mask", masks, l.finite ? "finite logits" : "beside a finite logit",
-                        l.finite, any_of({"finite"})));
-  if (!l.finite) {
-    const auto rule = [&](const char* what, const char* of_family, const char* word, const char* gives,
-                          bool usual) {
-      c.axes.push_back(axis(what, of(family(of_family)),
-                            std::string(gives) == "any" ? fmt::format("no row of {}", what)
-                                                        : fmt::format("{} gives {}", what, gives),
-                            !usual || any_of({word}), any_of({word})));
-    };
-    rule("nothing but -inf", "all_neg_inf", "all_neg_inf",
-         policy.all_neg_inf == NegInfRows::nan    ? "NaN"
-         : policy.all_neg_inf == NegInfRows::zero ? "0"
-                                                  : "any",
-         policy.all_neg_inf == NegInfRows::nan);
-    rule("+inf", "pos_inf", "pos_inf",
-         policy.pos_inf == PosInfRows::nan        ? "NaN"
-         : policy.pos_inf == PosInfRows::inf_only ? "NaN there and 0 elsewhere"
-                                                  : "any",
-         policy.pos_inf == PosInfRows::nan);
-    rule("NaN", "nan", "nan", policy.nan == NanRows::nan ? "NaN" : "any", policy.nan == NanRows::nan);
-  }
-  c.axes.push_back(axis("size of logits", of(family(kMagnitudes)),
-                        l.max_abs > 0 ? fmt::format("logits of at most {:g}", l.max_abs) : "any finite logit",
-                        l.max_abs > 0, any_of({"max_abs"})));
-  std::vector<std::string> arithmetic;
-  if (any_of({"exp"})) arithmetic.push_back("an exp as exact as __expf");
-  if (any_of({"epsilon"})) arithmetic.push_back(fmt::format("{:g} added to the sum", v.claim.epsilon));
-  if (any_of({"numerators"})) arithmetic.push_back(fmt::format("numerators stored as {}", name(v.out())));
-  if (!arithmetic.empty())
-    c.axes.push_back(axis("arithmetic", {}, fmt::format("{}", fmt::join(arithmetic, ", ")), true, true));
-  const Seen in_place =
-      of([](const Record& r) { return r.group == "layout" && r.setup.kind() == SetupKind::in_place; });
-  c.axes.push_back(axis("in place", in_place, v.claim.in_place ? "outputs may lie over the logits" : "",
-                        v.claim.in_place, false));
-  c.axes.push_back(axis("streams", of(group("streams")), v.own_stream ? "any stream" : "the default stream",
-                        !v.own_stream, false));
-  // Properties on which a caller does not rely: recorded, not judged.
-  const auto empty = [&](const char* what, bool promised, const std::function<bool(const Record&)>& chosen,
-                         const char* size) {
-    Axis a{what};
-    const Seen seen = of(chosen);
-    a.state = seen.failed   ? Axis::State::wrong
-              : !promised   ? Axis::State::not_promised
-              : seen.passed ? Axis::State::holds
-                            : Axis::State::not_tried;
-    for (const Record& r : records)
-      if (!promised && chosen(r) && !r.returned.empty()) {
-        a.outside = r.returned;
-        if (r.unpromised != Unpromised::came_back)
-          c.outside.push_back(fmt::format("{}: {}", size, r.returned));
-        break;
-      }
-    c.axes.push_back(std::move(a));
-  };
-  empty(
-      "no rows", l.min_rows == 0,
-      [](const Record& r) {
-        return !r.group.empty() && r.rows == 0 && r.V > 0 && r.family != kProbeFamily &&
-               r.family != "property";
-      },
-      "rows = 0");
-  empty(
-      "empty rows", l.min_V == 0,
-      [](const Record& r) { return !r.group.empty() && r.V == 0 && r.rows > 0 && r.family != "property"; },
-      "V = 0");
-  return c;
+  return Axes(v, records, found, outside).all();
 }
 
 }  // namespace assay::conformance

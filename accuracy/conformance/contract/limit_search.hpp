@@ -2,12 +2,15 @@
 // The limits that explain why a kernel refuses launches. Internal to this folder.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "accuracy/conformance/conformance.hpp"
+#include "kernels/declaration.hpp"
 
 namespace assay::conformance {
 
@@ -16,6 +19,36 @@ struct FoundLimit {
   std::string word;     // "max_V=1024"
   std::string outside;  // "V = 1025: an error (returned status 1)"
 };
+
+/// A word of a declaration that says where a kernel is right, and the axis of the contract that it limits.
+struct LimitWord {
+  const char* word;
+  const char* axis;
+  bool of_launches = true;  // it says which launches the kernel takes, and not what comes back
+};
+inline constexpr LimitWord kLimitWords[] = {{"min_rows", "rows"},
+                                            {"max_rows", "rows"},
+                                            {"rows_multiple", "rows"},
+                                            {"min_V", "row length"},
+                                            {"max_V", "row length"},
+                                            {"V_multiple", "row length"},
+                                            {"V_in", "row length"},
+                                            {"alignment", "alignment"},
+                                            {"max_elements", "rows x V"},
+                                            {"max_k", "k"},
+                                            {"k_up_to_V", "k"},
+                                            {"dense", "pitch"},
+                                            {"finite", "-inf as a mask"},
+                                            {"max_abs", "size of logits"},
+                                            {"all_neg_inf", "nothing but -inf", false},
+                                            {"pos_inf", "+inf", false},
+                                            {"nan", "NaN", false}};
+
+/// True for a value that is no promise: a max_V that only says that an int holds the row length V, and the k
+/// with which a kernel is tried if none was declared.
+inline bool is_no_promise(std::string_view word, const Variant& v) {
+  return (word == "max_V" && v.limits.max_V == INT32_MAX) || (word == "max_k" && v.max_k == kUndeclaredK);
+}
 
 /// True if a declaration has a pair "word=value" with this word.
 bool says(const std::string& declaration, const std::string& word);

@@ -192,16 +192,13 @@ std::vector<std::string> beyond(const Region& r, const Variant& v) {
 }
 
 std::string own_limits(const Variant& variant, const std::string& typed) {
-  static const std::set<Text> kLimits = {"max_V",        "min_V",  "min_rows",  "max_rows", "rows_multiple",
-                                         "V_multiple",   "V_in",   "max_abs",   "dense",    "alignment",
-                                         "max_elements", "finite", "k_up_to_V", "max_k"};
   std::string own;
   const std::string declared = declaration_of(variant);  // the parts point into it
   for (const Text pair : parts_of(declared, ';')) {
     const std::string word(trimmed(pair.substr(0, pair.find('='))));
-    if (!kLimits.contains(word) || says(typed, word.c_str())) continue;
-    if (word == "max_V" && variant.limits.max_V == INT32_MAX) continue;
-    if (word == "max_k" && variant.max_k == kUndeclaredK) continue;
+    const auto limit = std::ranges::find(kLimitWords, word, &LimitWord::word);
+    if (limit == std::end(kLimitWords) || !limit->of_launches || says(typed, word)) continue;
+    if (is_no_promise(word, variant)) continue;
     own += (own.empty() ? "" : "; ") + std::string(pair);
   }
   return own;

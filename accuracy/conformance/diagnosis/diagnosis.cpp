@@ -24,7 +24,6 @@ namespace {
 /// The rule of so many cases that no rule is made of.
 Rule every_case(std::size_t cases) {
   Rule rule;
-  rule.words = "every case";
   rule.bad_in = static_cast<std::int64_t>(cases);
   return rule;
 }
@@ -45,7 +44,6 @@ Cover cover(Cases bad, const Cases& good) {
   while (!bad.empty()) {
     RulePart p{bad, static_cast<int>(all.parts.size()) + 1 < kMostRules ? shortest_rule(bad, good) : Rule()};
     if (p.rule.bad.empty()) {
-      p.rule.words = "every case";
       p.rule.bad.assign(bad.size(), true), p.rule.bad_in = static_cast<std::int64_t>(bad.size());
       p.rule.good_in = static_cast<std::int64_t>(good.size());
     }

@@ -103,7 +103,7 @@ std::string words_of(const Rule& rule, const Cases& bad, const Cases& good) {
   const std::size_t of = bad.size() + good.size();
   if (of == 1) return {};
   if (rule.pattern == Pattern::everything) {
-    if (good.empty()) return rule.words;
+    if (good.empty()) return rule.whole();
     if (bad.size() == 1)
       return fmt::format(
           "one case: {} {}{}", first.family,
@@ -113,13 +113,10 @@ std::string words_of(const Rule& rule, const Cases& bad, const Cases& good) {
     if (first.V != bad.back()->V) s += fmt::format("; V from {} to {}", first.V, bad.back()->V);
     return s;
   }
-  std::string s = rule.words;
-  if (!rule.exact()) {
-    // If a passing case contradicts the words, they are not a rule but a number of cases.
-    if (s.starts_with("every ")) s.erase(0, 6);
-    s = fmt::format("no exact rule; {} of {} cases fail with: {}", rule.bad_in, rule.bad_in + rule.good_in,
-                    s);
-  }
+  // If a passing case contradicts the words, they are not a rule but a number of cases.
+  std::string s = rule.exact() ? rule.whole()
+                               : fmt::format("no exact rule; {} of {} cases fail with: {}", rule.bad_in,
+                                             rule.bad_in + rule.good_in, rule.words);
   if (about_V(rule.pattern) && rule.pattern != Pattern::single_V)
     s += fmt::format(" (first: V = {})", first.V);
   return s;

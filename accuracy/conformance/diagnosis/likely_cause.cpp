@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <span>
 
 #include "accuracy/conformance/diagnosis/shown_causes.hpp"
 #include "kernels/candidate.hpp"
@@ -14,63 +15,58 @@
 namespace assay::conformance {
 namespace {
 
+constexpr const char* kAlignment = "vector accesses assume an alignment that the base address does not have";
+constexpr const char* kOtherStream = "the work is not on the stream it was given";
+constexpr const char* kLateWrite = "the work goes on after the stream is done";
+
+struct SetupCause {
+  SetupKind kind;
+  const char* likely;
+};
+constexpr const char* kFirstLogits = "results are cached by a fingerprint of the first logits";
+constexpr const char* kBeyondTheRow = "elements beyond the row are read or written";
+constexpr const char* kPitch = "the pitch is ignored";
+constexpr SetupCause kOfOneLaunch[] = {
+    {SetupKind::pitch_logits, kPitch},
+    {SetupKind::pitch_probs, kPitch},
+    {SetupKind::pitch_both, kPitch},
+    {SetupKind::pitch_unequal, kPitch},
+    {SetupKind::offset, kAlignment},
+    {SetupKind::page_end, "an access beyond the last element"},
+    {SetupKind::in_place, "logits are read again after they were written over"},
+    {SetupKind::outputs_finite, "outputs are read before they are written"},
+    {SetupKind::guard_finite, kBeyondTheRow},
+    {SetupKind::guard_nan, kBeyondTheRow},
+    {SetupKind::two_at_once, "state is shared between launches on different streams"},
+    {SetupKind::delayed_producer, kOtherStream},
+    {SetupKind::late_write, kLateWrite}};
+constexpr SetupCause kOfCalls[] = {
+    {SetupKind::same_head, kFirstLogits},
+    {SetupKind::one_changed, "results are cached by a fingerprint of the content"},
+    {SetupKind::new_pointer, "results are cached by content, or the first pointer is kept"},
+    {SetupKind::same_again, "state is kept from call to call"},
+    {SetupKind::after_special, "special values of one call reach the next"},
+    {SetupKind::rows_again, "a counter or a buffer is not as the next call with many rows needs it"},
+    {SetupKind::small_large_small, "a buffer is sized or filled by an earlier call"},
+    {SetupKind::dtype_order, "a table or a buffer is kept without the type it was made for"},
+    {SetupKind::op_order, "one operation leaves state to the next"},
+    {SetupKind::call_200, "it is right only for the first calls, or something runs out"}};
+
 std::string cause_of_setup(const Setup& setup, const Finding& f) {
   const auto also = [&](SetupKind other) { return f.setups.contains(other); };
-  switch (setup.kind()) {
-    case SetupKind::pitch_logits:
-    case SetupKind::pitch_probs:
-    case SetupKind::pitch_both:
-    case SetupKind::pitch_unequal:
-      return f.failed_checks.contains(Check::guard)
-                 ? "the output pitch is ignored, or rows are written beyond V"
-                 : "the pitch is ignored";
-    case SetupKind::offset:
-      return "vector accesses assume an alignment that the base address does not have";
-    case SetupKind::page_end:
-      return "an access beyond the last element";
-    case SetupKind::in_place:
-      return "logits are read again after they were written over";
-    case SetupKind::outputs_finite:
-      return "outputs are read before they are written";
-    case SetupKind::guard_finite:
-    case SetupKind::guard_nan:
-      return "elements beyond the row are read or written";
-    case SetupKind::two_at_once:
-      return "state is shared between launches on different streams";
-    case SetupKind::delayed_producer:
-      return "the work is not on the stream it was given";
-    case SetupKind::late_write:
-      return "the work goes on after the stream is done";
-    default:
-      break;
-  }
+  const auto in = [&](std::span<const SetupCause> table) {
+    const auto at = std::ranges::find(table, setup.kind(), &SetupCause::kind);
+    return at == table.end() ? nullptr : at->likely;
+  };
+  if (const char* const likely = in(kOfOneLaunch))
+    return likely == kPitch && f.failed_checks.contains(Check::guard)
+               ? "the output pitch is ignored, or rows are written beyond V"
+               : likely;
   if (setup.kind() == SetupKind::new_content || also(SetupKind::new_content))
     return "results are cached by pointer, or state is kept from call to call";
-  switch (setup.kind()) {
-    case SetupKind::same_head:
-      return "results are cached by a fingerprint of the first logits";
-    case SetupKind::one_changed:
-      return also(SetupKind::same_head) ? "results are cached by a fingerprint of the first logits"
-                                        : "results are cached by a fingerprint of the content";
-    case SetupKind::new_pointer:
-      return "results are cached by content, or the first pointer is kept";
-    case SetupKind::same_again:
-      return "state is kept from call to call";
-    case SetupKind::after_special:
-      return "special values of one call reach the next";
-    case SetupKind::rows_again:
-      return "a counter or a buffer is not as the next call with many rows needs it";
-    case SetupKind::small_large_small:
-      return "a buffer is sized or filled by an earlier call";
-    case SetupKind::dtype_order:
-      return "a table or a buffer is kept without the type it was made for";
-    case SetupKind::op_order:
-      return "one operation leaves state to the next";
-    case SetupKind::call_200:
-      return "it is right only for the first calls, or something runs out";
-    default:
-      return {};
-  }
+  if (setup.kind() == SetupKind::one_changed && also(SetupKind::same_head)) return kFirstLogits;
+  const char* const likely = in(kOfCalls);
+  return likely ? likely : "";
 }
 
 /// True if a weaker claim would let the outputs pass; then a loss of accuracy may grow with the row.
@@ -197,7 +193,7 @@ std::string cause_of_fault(const Finding& f) {
     case FaultKind::bad_launch:
       return "a launch beyond what the machine has";
     case FaultKind::other_stream:
-      return "the work is not on the stream it was given";
+      return kOtherStream;
     default:
       return {};
   }
@@ -206,7 +202,7 @@ std::string cause_of_fault(const Finding& f) {
 std::string cause_of_checks(const Finding& f, const Rule& rule) {
   const auto names = [&](Check c) { return f.failed_checks.contains(c); };
   if (names(Check::race)) return "two threads use one address with no barrier between them";
-  if (names(Check::late_write)) return "the work goes on after the stream is done";
+  if (names(Check::late_write)) return kLateWrite;
   if (names(Check::batch)) return "a row's result depends on the other rows of its batch";
   if (names(Check::repeat) && !about_rows(rule.pattern) && !about_rows(rule.with))
     return "the result depends on the order of threads: a missing barrier, or memory that is read before it "
@@ -226,8 +222,7 @@ std::string likely_cause(const Finding& f, const Rule& rule) {
   const auto tells = [&](Pattern p) { return rule.pattern == p || rule.with == p; };
   if (tells(Pattern::pitch_of_outputs)) return "the output pitch is ignored";
   if (tells(Pattern::pitch_of_logits)) return "the pitch of the logits is ignored";
-  if (tells(Pattern::base_alignment))
-    return "vector accesses assume an alignment that the base address does not have";
+  if (tells(Pattern::base_alignment)) return kAlignment;
   const bool of_setups = f.group == "calls" || f.group == "streams" || tells(Pattern::setup);
   // A call that also fails as the only one of a process is not affected by earlier calls.
   const bool stateless = f.group == "calls" && f.first->alone == Alone::fails;

@@ -80,7 +80,6 @@ class RuleSearch {
     r.bits = bits;
     r.bad.assign(bad_.size(), true);
     r.good.assign(good_.size(), true);
-    r.words = "every case";
     r.bad_in = static_cast<std::int64_t>(bad_.size()), r.good_in = static_cast<std::int64_t>(good_.size());
     if (!a) return r;
     // The clause about the row length comes last, and names the cause. If both are about it, the remainder
@@ -93,7 +92,8 @@ class RuleSearch {
     r.pattern = main.pattern;
     r.number = main.number;
     r.family_class = a->family_class >= 0 ? a->family_class : b ? b->family_class : -1;
-    r.words = !b && a->pattern == Pattern::single_V ? a->words : "every " + a->words;
+    r.words = a->words;
+    r.every = b || a->pattern != Pattern::single_V;
     if (b) r.with = a->pattern, r.words += (about_V(a->pattern) ? " and " : ", ") + b->words;
     const CaseSet bad = b ? a->bad.with(b->bad) : a->bad, good = b ? a->good.with(b->good) : a->good;
     for (std::size_t i = 0; i < bad_.size(); ++i) r.bad[i] = bad.has(i);

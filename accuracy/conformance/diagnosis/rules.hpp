@@ -45,7 +45,8 @@ constexpr bool about_rows(Pattern p) { return p == Pattern::rows_above || p == P
 struct Rule {
   Pattern pattern = Pattern::everything;
   Pattern with = Pattern::everything;  // the other part of a rule with two clauses
-  std::string words;                   // "every V with V % 4 = 3"
+  std::string words = "case";          // "V with V % 4 = 3"
+  bool every = true;                   // of these, every one
   std::int64_t number = 0;             // the modulus or threshold
   int family_class = -1;               // index in family_classes()
   std::vector<bool> bad, good;         // which of the failing and the passing cases it holds for
@@ -53,6 +54,7 @@ struct Rule {
   /// The number of bits needed to state the rule and, given the rule, which cases fail. A rule that leaves
   /// failing cases for another rule also pays for that one.
   double bits = 0;
+  std::string whole() const { return every ? "every " + words : words; }
   bool exact() const { return pattern != Pattern::everything && good_in == 0; }
 };
 

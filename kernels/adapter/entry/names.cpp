@@ -2,196 +2,72 @@
 #include "kernels/adapter/entry/names.hpp"
 
 #include <algorithm>
-#include <vector>
+#include <span>
+
+#include "reference/nearest_word.hpp"
 
 namespace assay {
 namespace {
 
-/// Names without '_' and in lower case: num_rows, numRows and numrows are the same.
-using List = std::vector<std::string_view>;
+/// Names without '_' and in lower case, with blanks between: num_rows, numRows and numrows are the same.
 struct Names {
   Role role;
-  List names;
+  std::string_view names;
 };
 
-const std::vector<Names>& pointer_names() {
-  static const std::vector<Names> all = {
-      {Role::in, {"in",          "inp",         "input",    "inputs", "x",      "logits",     "logit",
-                  "src",         "source",      "scores",   "score",  "indata", "inputdata",  "idata",
-                  "inpdata",     "inputtensor", "intensor", "inputs", "xin",    "attnscores", "inputmatrix",
-                  "inputbuffer", "inputlogits", "rowin",    "vecin"}},
-      {Role::out,
-       {"out",
-        "output",
-        "outputs",
-        "y",
-        "probs",
-        "prob",
-        "dst",
-        "dest",
-        "values",
-        "vals",
-        "value",
-        "result",
-        "results",
-        "res",
-        "o",
-        "p",
-        "outdata",
-        "outputdata",
-        "topkvalues",
-        "topkvals",
-        "topkweights",
-        "outvalues",
-        "odata",
-        "outtensor",
-        "outputtensor",
-        "outputmatrix",
-        "softmaxout",
-        "softmaxoutput",
-        "softmaxresult",
-        "probabilities",
-        "attnprobs",
-        "outputprobs",
-        "yout",
-        "ret",
-        "outputbuffer",
-        "outprobs"}},
-      {Role::inout, {"inout", "data", "inputoutput", "inplace"}},
-      {Role::indices,
-       {"indices", "idx", "index", "inds", "ids", "topkidx", "topkindices", "topkids", "outindices"}},
-      {Role::m, {"m", "max", "maxs", "maxes", "maxima", "rowmax", "maxout", "mout"}},
-      {Role::d, {"d", "sum", "sums", "rowsum", "denom", "normalizer", "sumout"}},
-      {Role::workspace,
-       {"workspace", "ws", "scratch", "tmp", "temp", "tempstorage", "workspacebuffer", "workspaceptr",
-        "scratchbuffer", "tmpbuffer", "tempbuffer", "tmpbuf", "workbuffer", "workspacedata"}},
-  };
-  return all;
-}
-const std::vector<Names>& number_names() {
-  static const std::vector<Names> all = {
-      {Role::rows, {"rows",      "numrows",  "nrows",      "nrow",      "numrow",  "rowcount",   "rownum",
-                    "rowsnum",   "row",      "batch",      "batchsize", "batches", "numbatches", "numbatch",
-                    "nbatch",    "batchnum", "batchcount", "b",         "bs",      "bsz",        "outer",
-                    "outersize", "outerdim", "tokens",     "numtokens", "ntokens", "tokennum",   "height"}},
-      {Role::V,
-       {"v",
-        "cols",
-        "col",
-        "numcols",
-        "numcol",
-        "ncols",
-        "ncol",
-        "colnum",
-        "colsnum",
-        "colcount",
-        "columns",
-        "column",
-        "numcolumns",
-        "ncolumns",
-        "c",
-        "dim",
-        "dimsize",
-        "vocab",
-        "vocabsize",
-        "nvocab",
-        "vocabularysize",
-        "rowlength",
-        "rowlen",
-        "hidden",
-        "hiddensize",
-        "hiddendim",
-        "width",
-        "d",
-        "rowsize",
-        "rowelements",
-        "numclasses",
-        "nclasses",
-        "classes",
-        "numclass",
-        "len",
-        "length",
-        "toseqlen",
-        "tolen",
-        "toseqlength",
-        "keylen",
-        "kvseqlen",
-        "kseqlen",
-        "seqlenk",
-        "seqlenkv",
-        "softmaxsize",
-        "softmaxdim",
-        "softmaxelements",
-        "lastdim",
-        "lastdimsize",
-        "axissize",
-        "reducesize",
-        "reductionsize",
-        "featuresize",
-        "features",
-        "numfeatures",
-        "nfeatures",
-        "innerdim"}},
-      {Role::k, {"k", "topk", "numtopk"}},
-      {Role::workspace_bytes,
-       {"workspacebytes", "workspacesize", "wsbytes", "wssize", "scratchbytes", "scratchsize",
-        "tempstoragebytes", "workspacesizeinbytes", "workspacebuffersize"}},
-  };
-  return all;
-}
+constexpr Names kPointerNames[] = {
+    {Role::in,
+     "in inp input inputs x logits logit src source scores score indata inputdata idata inpdata "
+     "inputtensor intensor inputs xin attnscores inputmatrix inputbuffer inputlogits rowin vecin"},
+    {Role::out,
+     "out output outputs y probs prob dst dest values vals value result results res o p outdata "
+     "outputdata topkvalues topkvals topkweights outvalues odata outtensor outputtensor outputmatrix "
+     "softmaxout softmaxoutput softmaxresult probabilities attnprobs outputprobs yout ret outputbuffer "
+     "outprobs"},
+    {Role::inout, "inout data inputoutput inplace"},
+    {Role::indices, "indices idx index inds ids topkidx topkindices topkids outindices"},
+    {Role::m, "m max maxs maxes maxima rowmax maxout mout"},
+    {Role::d, "d sum sums rowsum denom normalizer sumout"},
+    {Role::workspace,
+     "workspace ws scratch tmp temp tempstorage workspacebuffer workspaceptr scratchbuffer tmpbuffer "
+     "tempbuffer tmpbuf workbuffer workspacedata"},
+};
+constexpr Names kNumberNames[] = {
+    {Role::rows,
+     "rows numrows nrows nrow numrow rowcount rownum rowsnum row batch batchsize batches numbatches "
+     "numbatch nbatch batchnum batchcount b bs bsz outer outersize outerdim tokens numtokens ntokens "
+     "tokennum height"},
+    {Role::V,
+     "v cols col numcols numcol ncols ncol colnum colsnum colcount columns column numcolumns ncolumns c "
+     "dim dimsize vocab vocabsize nvocab vocabularysize rowlength rowlen hidden hiddensize hiddendim "
+     "width d rowsize rowelements numclasses nclasses classes numclass len length toseqlen tolen "
+     "toseqlength keylen kvseqlen kseqlen seqlenk seqlenkv softmaxsize softmaxdim softmaxelements lastdim "
+     "lastdimsize axissize reducesize reductionsize featuresize features numfeatures nfeatures innerdim"},
+    {Role::k, "k topk numtopk"},
+    {Role::workspace_bytes,
+     "workspacebytes workspacesize wsbytes wssize scratchbytes scratchsize tempstoragebytes "
+     "workspacesizeinbytes workspacebuffersize"},
+};
 
-const List& scale_names() {
-  static const List all = {"scale",
-                           "softmaxscale",
-                           "smscale",
-                           "alpha",
-                           "scaling",
-                           "scalefactor",
-                           "scalingfactor",
-                           "qkscale",
-                           "attnscale",
-                           "invtemperature",
-                           "inversetemperature",
-                           "invtemp"};
-  return all;
-}
-const List& temperature_names() {
-  static const List all = {"temperature", "temp", "tau"};
-  return all;
-}
-const List& temperatures_names() {
-  static const List all = {"temperatures", "temps"};
-  return all;
-}
-const List& threshold_names() {
-  static const List all = {"threshold", "minp", "topp", "minpthreshold", "toppthreshold"};
-  return all;
-}
-const List& mask_names() {
-  static const List all = {"mask",        "attnmask", "attentionmask", "attrmask",      "masks",
-                           "paddingmask", "padmask",  "inputmask",     "keymask",       "maskdata",
-                           "softmaxmask", "srcmask",  "qkmask",        "keypaddingmask"};
-  return all;
-}
-const List& bias_names() {
-  static const List all = {"attnbias",     "attentionbias", "additivemask", "addmask",    "relbias",
-                           "relativebias", "positionbias",  "posbias",      "biasmatrix", "alibi"};
-  return all;
-}
-const List& lengths_names() {
-  static const List all = {"lengths",   "lens",         "seqlens",       "seqlengths",    "sequencelengths",
-                           "validlens", "validlengths", "validlen",      "rowlengths",    "rowlens",
-                           "kvlens",    "contextlens",  "actuallengths", "actualseqlens", "numvalid"};
-  return all;
-}
+constexpr const char* kScale =
+    "scale softmaxscale smscale alpha scaling scalefactor scalingfactor qkscale attnscale invtemperature "
+    "inversetemperature invtemp";
+constexpr const char* kTemperature = "temperature temp tau";
+constexpr const char* kTemperatures = "temperatures temps";
+constexpr const char* kThreshold = "threshold minp topp minpthreshold toppthreshold";
+constexpr const char* kMask =
+    "mask attnmask attentionmask attrmask masks paddingmask padmask inputmask keymask maskdata "
+    "softmaxmask srcmask qkmask keypaddingmask";
+constexpr const char* kBias =
+    "attnbias attentionbias additivemask addmask relbias relativebias positionbias posbias biasmatrix "
+    "alibi";
+constexpr const char* kLengths =
+    "lengths lens seqlens seqlengths sequencelengths validlens validlengths validlen rowlengths rowlens "
+    "kvlens contextlens actuallengths actualseqlens numvalid";
 
-bool is_one_of(std::string_view s, const List& all) {
-  return std::find(all.begin(), all.end(), s) != all.end();
-}
-Role look_up(std::string_view s, const std::vector<Names>& all) {
-  for (const Names& n : all)
-    if (is_one_of(s, n.names)) return n.role;
-  return Role::none;
+Role look_up(std::string_view name, std::span<const Names> all) {
+  const auto known = std::ranges::find_if(all, [&](const Names& n) { return is_word_of(n.names, name); });
+  return known == all.end() ? Role::none : known->role;
 }
 
 }  // namespace
@@ -221,8 +97,8 @@ std::string plain_name(const Parameter& p) {
   return s;
 }
 
-Role pointer_role(std::string_view name) { return look_up(name, pointer_names()); }
-Role number_role(std::string_view name) { return look_up(name, number_names()); }
+Role pointer_role(std::string_view name) { return look_up(name, kPointerNames); }
+Role number_role(std::string_view name) { return look_up(name, kNumberNames); }
 
 Role pitch_role(std::string_view name) {
   if (name == "ldx" || name == "lda" || name == "ldi") return Role::in_pitch;
@@ -242,67 +118,58 @@ Role pitch_role(std::string_view name) {
 }
 
 bool is_row_factor(std::string_view name) {
-  return is_one_of(
-      name, {"heads", "numheads", "nheads", "nhead", "numhead", "headnum", "headsnum", "numattentionheads",
-             "fromseqlen", "fromlen", "fromseqlength", "querylen", "qseqlen", "seqlenq"});
+  return is_word_of(
+      "heads numheads nheads nhead numhead headnum headsnum numattentionheads fromseqlen "
+      "fromlen fromseqlength querylen qseqlen seqlenq",
+      name);
 }
 bool is_square_count(std::string_view name) {
-  return is_one_of(name, {"batch",  "batchsize",   "batches",        "numbatches", "numbatch",
-                          "nbatch", "batchnum",    "batchcount",     "b",          "bs",
-                          "bsz",    "attnbatches", "numattnbatches", "bnh",        "bh",
-                          "nh",     "h",           "heads",          "numheads",   "nheads",
-                          "nhead",  "numhead",     "headnum",        "headsnum",   "numattentionheads"});
+  return is_word_of(
+      "batch batchsize batches numbatches numbatch nbatch batchnum batchcount b bs bsz "
+      "attnbatches numattnbatches bnh bh nh h heads numheads nheads nhead numhead headnum "
+      "headsnum numattentionheads",
+      name);
 }
 bool is_sequence(std::string_view name) {
-  return is_one_of(name, {"seqlen", "seqlength", "sequencelength", "seq", "maxseqlen"});
+  return is_word_of("seqlen seqlength sequencelength seq maxseqlen", name);
 }
 bool is_count(std::string_view name) {
-  return is_one_of(name, {"numel", "nelem", "nelems", "numelem", "numelems", "numelements", "nelements",
-                          "elements", "elementcount", "elemcount", "total", "totalsize", "totalelements",
-                          "totalnum", "totalcount", "totalelems"});
+  return is_word_of(
+      "numel nelem nelems numelem numelems numelements nelements elements elementcount "
+      "elemcount total totalsize totalelements totalnum totalcount totalelems",
+      name);
 }
-bool may_be_count(std::string_view name) {
-  return is_one_of(name, {"size", "count", "datasize", "inputsize"});
-}
-bool is_scale(std::string_view name) { return is_one_of(name, scale_names()); }
-bool is_temperature(std::string_view name) { return is_one_of(name, temperature_names()); }
-bool is_threshold(std::string_view name) { return is_one_of(name, threshold_names()); }
-bool is_mask(std::string_view name) { return is_one_of(name, mask_names()); }
+bool may_be_count(std::string_view name) { return is_word_of("size count datasize inputsize", name); }
+bool is_scale(std::string_view name) { return is_word_of(kScale, name); }
+bool is_temperature(std::string_view name) { return is_word_of(kTemperature, name); }
+bool is_threshold(std::string_view name) { return is_word_of(kThreshold, name); }
+bool is_mask(std::string_view name) { return is_word_of(kMask, name); }
 Role operand_role(const Parameter& p, std::string_view name) {
   const bool real = p.scalar == Scalar::f16 || p.scalar == Scalar::bf16 || p.scalar == Scalar::f32;
   const bool integer = p.scalar == Scalar::i32 || p.scalar == Scalar::u32 || p.scalar == Scalar::i64 ||
                        p.scalar == Scalar::u64;
-  if (real && is_one_of(name, bias_names())) return Role::bias;
-  if (p.scalar == Scalar::f32 && (is_one_of(name, temperatures_names()) || name == "temperature"))
+  if (real && is_word_of(kBias, name)) return Role::bias;
+  if (p.scalar == Scalar::f32 && (is_word_of(kTemperatures, name) || name == "temperature"))
     return Role::temperature;
-  if (integer && is_one_of(name, lengths_names())) return Role::lengths;
+  if (integer && is_word_of(kLengths, name)) return Role::lengths;
   return Role::none;
 }
 std::string names_without_types() {
-  std::string all;
-  const auto add = [&](const char* what, List names, std::initializer_list<std::string_view> more = {}) {
-    names.insert(names.end(), more);
-    all += (all.empty() ? "" : ";") + std::string(what) + "=";
-    for (std::size_t i = 0; i < names.size(); ++i) all += (i == 0 ? "" : ",") + std::string(names[i]);
-  };
-  add("scale", scale_names());
-  add("temperature", temperature_names());
-  add("temperatures", temperatures_names());
-  // A C++ pointer of that name may also hold one row, so a launcher's author is asked. A tensor's shape shows
+  // A C++ pointer called bias may also hold one row, so a launcher's author is asked. A tensor's shape shows
   // it.
-  add("bias", bias_names(), {"bias"});
-  add("bias_row", {"biasrow", "rowbias"});
-  add("lengths", lengths_names());
-  add("mask", mask_names());
-  for (const Names& n : pointer_names())
-    if (n.role == Role::out) add("out", n.names);
+  std::string all = std::string("scale=") + kScale + ";temperature=" + kTemperature +
+                    ";temperatures=" + kTemperatures + ";bias=" + kBias +
+                    " bias;bias_row=biasrow rowbias;lengths=" + kLengths + ";mask=" + kMask + ";out=";
+  for (const Names& n : kPointerNames)
+    if (n.role == Role::out) all += n.names;
+  std::ranges::replace(all, ' ', ',');
   return all;
 }
 bool is_operand(Role r) {
   return r == Role::mask_keep || r == Role::mask_drop || r == Role::bias || r == Role::bias_row ||
          r == Role::lengths || r == Role::temperature;
 }
-bool is_lse(std::string_view name) { return is_one_of(name, {"lse", "logsumexp", "lseout"}); }
+bool is_lse(std::string_view name) { return is_word_of("lse logsumexp lseout", name); }
 bool says_backward(std::string_view function) {
   for (const char* word : {"backward", "bwd", "grad", "backprop"})
     if (function.find(word) != function.npos) return true;
@@ -310,45 +177,27 @@ bool says_backward(std::string_view function) {
 }
 Role backward_role(std::string_view name, bool read_only) {
   if (!read_only)
-    return is_one_of(name, {"dx",         "dinp",    "din",        "dinput",  "dinputs", "gradinput",
-                            "gradinputs", "gradin",  "gradx",      "gradi",   "xgrad",   "inputgrad",
-                            "dlogits",    "dlogit",  "gradlogits", "dpreatt", "dscores", "gradscores",
-                            "dsrc",       "gradsrc", "bottomdiff", "diffsrc", "out",     "output"})
+    return is_word_of(
+               "dx dinp din dinput dinputs gradinput gradinputs gradin gradx gradi xgrad inputgrad "
+               "dlogits dlogit gradlogits dpreatt dscores gradscores dsrc gradsrc bottomdiff diffsrc "
+               "out output",
+               name)
                ? Role::out
                : Role::none;
-  if (is_one_of(name,
-                {"dy",         "dout",     "doutput",  "doutputs",  "gradoutput", "gradoutputs", "gradout",
-                 "grad",       "grads",    "gradient", "gradients", "grady",      "grado",       "ygrad",
-                 "outputgrad", "outgrad",  "gout",     "go",        "dprobs",     "datt",        "dp",
-                 "gradprobs",  "upstream", "topdiff",  "diffdst",   "deltas"}))
+  if (is_word_of("dy dout doutput doutputs gradoutput gradoutputs gradout grad grads gradient gradients "
+                 "grady grado ygrad outputgrad outgrad gout go dprobs datt dp gradprobs upstream "
+                 "topdiff diffdst deltas",
+                 name))
     return Role::gradients;
-  if (is_one_of(name, {"y",
-                       "output",
-                       "outputs",
-                       "out",
-                       "softmaxresults",
-                       "softmaxresult",
-                       "softmaxoutput",
-                       "softmaxout",
-                       "softmax",
-                       "probs",
-                       "prob",
-                       "probabilities",
-                       "p",
-                       "att",
-                       "result",
-                       "results",
-                       "attnprobs",
-                       "yout",
-                       "outdata",
-                       "top",
-                       "dst"}))
+  if (is_word_of("y output outputs out softmaxresults softmaxresult softmaxoutput softmaxout softmax "
+                 "probs prob probabilities p att result results attnprobs yout outdata top dst",
+                 name))
     return Role::in;
   return Role::none;
 }
-bool is_mask_switch(std::string_view name) { return is_one_of(name, {"causal", "iscausal", "maskfuture"}); }
+bool is_mask_switch(std::string_view name) { return is_word_of("causal iscausal maskfuture", name); }
 bool is_log_switch(std::string_view name) {
-  return is_one_of(name, {"log", "islog", "uselog", "logsoftmax", "islogsoftmax"});
+  return is_word_of("log islog uselog logsoftmax islogsoftmax", name);
 }
 
 }  // namespace assay

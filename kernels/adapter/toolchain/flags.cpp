@@ -10,6 +10,7 @@
 
 #include "kernels/adapter/toolchain/toolchain.hpp"
 #include "reference/error.hpp"
+#include "reference/nearest_word.hpp"
 
 namespace assay {
 namespace {
@@ -111,11 +112,10 @@ bool are_numbers(std::string_view text, const fs::path&) {
                      [](unsigned char c) { return std::isdigit(c) != 0 || c == ','; });
 }
 
-template <std::size_t N>
-bool each_among(std::string_view text, const std::string_view (&known)[N]) {
+bool each_among(std::string_view text, std::string_view known) {
   for (;;) {
     const std::size_t comma = text.find(',');
-    if (std::find(std::begin(known), std::end(known), text.substr(0, comma)) == std::end(known)) return false;
+    if (!is_word_of(known, text.substr(0, comma))) return false;
     if (comma == text.npos) return true;
     text.remove_prefix(comma + 1);
   }
@@ -123,46 +123,18 @@ bool each_among(std::string_view text, const std::string_view (&known)[N]) {
 
 /// Words of the host compiler. None names a file, a program or a plugin.
 bool are_host_words(std::string_view text, const fs::path&) {
-  constexpr std::string_view kKnown[] = {"-O0",
-                                         "-O1",
-                                         "-O2",
-                                         "-O3",
-                                         "-g",
-                                         "-w",
-                                         "-Wall",
-                                         "-Wextra",
-                                         "-fPIC",
-                                         "-fpic",
-                                         "-Wno-unused-parameter",
-                                         "-fvisibility=hidden",
-                                         "-fno-strict-aliasing",
-                                         "-fno-exceptions",
-                                         "-ffp-contract=off",
-                                         "-ffp-contract=fast",
-                                         "-ffast-math",
-                                         "-march=native"};
-  return each_among(text, kKnown);
+  return each_among(text,
+                    "-O0 -O1 -O2 -O3 -g -w -Wall -Wextra -fPIC -fpic -Wno-unused-parameter "
+                    "-fvisibility=hidden -fno-strict-aliasing -fno-exceptions -ffp-contract=off "
+                    "-ffp-contract=fast -ffast-math -march=native");
 }
 
 /// Words of ptxas.
 bool are_ptxas_words(std::string_view text, const fs::path&) {
-  constexpr std::string_view kKnown[] = {"-O0",
-                                         "-O1",
-                                         "-O2",
-                                         "-O3",
-                                         "-v",
-                                         "--verbose",
-                                         "-warn-spills",
-                                         "--warn-on-spills",
-                                         "-warn-lmem-usage",
-                                         "--warn-on-local-memory-usage",
-                                         "-dlcm=ca",
-                                         "-dlcm=cg",
-                                         "-dscm=wb",
-                                         "-dscm=cg",
-                                         "--allow-expensive-optimizations=true",
-                                         "-allow-expensive-optimizations=true"};
-  return each_among(text, kKnown);
+  return each_among(text,
+                    "-O0 -O1 -O2 -O3 -v --verbose -warn-spills --warn-on-spills -warn-lmem-usage "
+                    "--warn-on-local-memory-usage -dlcm=ca -dlcm=cg -dscm=wb -dscm=cg "
+                    "--allow-expensive-optimizations=true -allow-expensive-optimizations=true");
 }
 
 /// An option with a value. `name` and `word` are spelled without dashes.
@@ -194,24 +166,10 @@ constexpr Valued kValued[] = {{"D", "define-macro", is_definition, true},
                               {"Xptxas", "ptxas-options", are_ptxas_words, false}};
 
 /// Options without a value, with one dash or two.
-constexpr std::string_view kPlain[] = {"use_fast_math",
-                                       "expt-relaxed-constexpr",
-                                       "extended-lambda",
-                                       "expt-extended-lambda",
-                                       "lineinfo",
-                                       "generate-line-info",
-                                       "restrict",
-                                       "extra-device-vectorization",
-                                       "g",
-                                       "debug",
-                                       "G",
-                                       "device-debug",
-                                       "w",
-                                       "disable-warnings",
-                                       "m64",
-                                       "Wno-deprecated-gpu-targets",
-                                       "res-usage",
-                                       "resource-usage"};
+constexpr std::string_view kPlain =
+    "use_fast_math expt-relaxed-constexpr extended-lambda expt-extended-lambda lineinfo "
+    "generate-line-info restrict extra-device-vectorization g debug G device-debug w disable-warnings m64 "
+    "Wno-deprecated-gpu-targets res-usage resource-usage";
 
 /// How many words the option at `at` has, or 0 if it is refused.
 std::size_t allowed(const std::vector<std::string>& words, std::size_t at, const fs::path& folder) {
@@ -219,7 +177,7 @@ std::size_t allowed(const std::vector<std::string>& words, std::size_t at, const
   if (whole.size() < 2 || whole[0] != '-') return 0;
   const bool two = whole.starts_with("--");
   const std::string_view text = whole.substr(two ? 2 : 1);
-  if (std::find(std::begin(kPlain), std::end(kPlain), text) != std::end(kPlain)) return 1;
+  if (is_word_of(kPlain, text)) return 1;
   for (const Valued& v : kValued)
     for (const std::string_view name : {v.name, v.word}) {
       if (!text.starts_with(name)) continue;

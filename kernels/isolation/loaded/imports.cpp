@@ -10,149 +10,24 @@
 #include <set>
 #include <string_view>
 
+#include "reference/nearest_word.hpp"
+
 namespace assay::isolation {
 namespace {
 
-constexpr std::string_view kUnusual[] = {"accept",
-                                         "adjtime",
-                                         "alarm",
-                                         "backtrace",
-                                         "bind",
-                                         "clock",
-                                         "clock_gettime",
-                                         "clone",
-                                         "connect",
-                                         "dl_iterate_phdr",
-                                         "dladdr",
-                                         "dladdr1",
-                                         "dlinfo",
-                                         "dlmopen",
-                                         "dlopen",
-                                         "dlsym",
-                                         "dlvsym",
-                                         "drand48",
-                                         "environ",
-                                         "execl",
-                                         "execle",
-                                         "execlp",
-                                         "execv",
-                                         "execve",
-                                         "execveat",
-                                         "execvp",
-                                         "execvpe",
-                                         "fdopen",
-                                         "fopen",
-                                         "fopen64",
-                                         "fork",
-                                         "freopen",
-                                         "fstat",
-                                         "fstatat",
-                                         "getauxval",
-                                         "getcontext",
-                                         "getcwd",
-                                         "getdents64",
-                                         "getegid",
-                                         "getentropy",
-                                         "getenv",
-                                         "geteuid",
-                                         "gethostname",
-                                         "getpid",
-                                         "getppid",
-                                         "getrandom",
-                                         "getrlimit",
-                                         "getrusage",
-                                         "gettid",
-                                         "gettimeofday",
-                                         "getuid",
-                                         "gmtime",
-                                         "ioctl",
-                                         "kill",
-                                         "link",
-                                         "listen",
-                                         "localtime",
-                                         "lrand48",
-                                         "lseek",
-                                         "lstat",
-                                         "madvise",
-                                         "memfd_create",
-                                         "mkdir",
-                                         "mkstemp",
-                                         "mlock",
-                                         "mmap",
-                                         "mmap64",
-                                         "mprotect",
-                                         "mremap",
-                                         "munmap",
-                                         "nanosleep",
-                                         "open",
-                                         "open64",
-                                         "openat",
-                                         "openat64",
-                                         "opendir",
-                                         "personality",
-                                         "pipe",
-                                         "pipe2",
-                                         "popen",
-                                         "posix_spawn",
-                                         "posix_spawnp",
-                                         "prctl",
-                                         "pread",
-                                         "pread64",
-                                         "process_vm_readv",
-                                         "process_vm_writev",
-                                         "ptrace",
-                                         "pthread_kill",
-                                         "pwrite",
-                                         "pwrite64",
-                                         "raise",
-                                         "rand",
-                                         "rand_r",
-                                         "random",
-                                         "read",
-                                         "readdir",
-                                         "readlink",
-                                         "recv",
-                                         "recvfrom",
-                                         "recvmsg",
-                                         "rename",
-                                         "sched_getcpu",
-                                         "secure_getenv",
-                                         "send",
-                                         "sendmsg",
-                                         "sendto",
-                                         "setenv",
-                                         "setitimer",
-                                         "setrlimit",
-                                         "shm_open",
-                                         "shmat",
-                                         "sigaction",
-                                         "signal",
-                                         "sigqueue",
-                                         "sleep",
-                                         "socket",
-                                         "socketpair",
-                                         "srand",
-                                         "srandom",
-                                         "stat",
-                                         "statx",
-                                         "symlink",
-                                         "syscall",
-                                         "sysconf",
-                                         "sysinfo",
-                                         "system",
-                                         "tgkill",
-                                         "time",
-                                         "timer_create",
-                                         "timerfd_create",
-                                         "times",
-                                         "uname",
-                                         "unlink",
-                                         "usleep",
-                                         "vfork",
-                                         "wait",
-                                         "waitid",
-                                         "waitpid",
-                                         "write"};
+constexpr std::string_view kUnusual =
+    "accept adjtime alarm backtrace bind clock clock_gettime clone connect dl_iterate_phdr dladdr dladdr1 "
+    "dlinfo dlmopen dlopen dlsym dlvsym drand48 environ execl execle execlp execv execve execveat execvp "
+    "execvpe fdopen fopen fopen64 fork freopen fstat fstatat getauxval getcontext getcwd getdents64 "
+    "getegid getentropy getenv geteuid gethostname getpid getppid getrandom getrlimit getrusage gettid "
+    "gettimeofday getuid gmtime ioctl kill link listen localtime lrand48 lseek lstat madvise memfd_create "
+    "mkdir mkstemp mlock mmap mmap64 mprotect mremap munmap nanosleep open open64 openat openat64 opendir "
+    "personality pipe pipe2 popen posix_spawn posix_spawnp prctl pread pread64 process_vm_readv "
+    "process_vm_writev ptrace pthread_kill pwrite pwrite64 raise rand rand_r random read readdir readlink "
+    "recv recvfrom recvmsg rename sched_getcpu secure_getenv send sendmsg sendto setenv setitimer "
+    "setrlimit shm_open shmat sigaction signal sigqueue sleep socket socketpair srand srandom stat statx "
+    "symlink syscall sysconf sysinfo system tgkill time timer_create timerfd_create times uname unlink "
+    "usleep vfork wait waitid waitpid write";
 
 template <class T>
 bool read_at(const std::string& bytes, std::uint64_t at, T& into) {
@@ -187,7 +62,7 @@ std::vector<std::string> unusual_imports(const std::filesystem::path& file) {
       if (!read_at(bytes, section.sh_offset + at, symbol)) break;
       if (symbol.st_shndx != SHN_UNDEF || symbol.st_name >= names.sh_size) continue;
       std::string name = name_at(bytes, names.sh_offset + symbol.st_name);
-      if (std::ranges::find(kUnusual, name) != std::end(kUnusual)) found.insert(std::move(name));
+      if (is_word_of(kUnusual, name)) found.insert(std::move(name));
     }
   }
   return {found.begin(), found.end()};
