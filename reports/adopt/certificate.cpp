@@ -7,10 +7,10 @@
 
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
-#include "reference/fields_schema.hpp"
 #include "reference/hash/sha256.hpp"
 #include "reference/json_text.hpp"
 #include "reports/adopt/certificate_fields.hpp"
+#include "reports/records/fields_schema.hpp"
 
 namespace assay {
 namespace {

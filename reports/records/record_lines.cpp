@@ -6,10 +6,10 @@
 #include <ostream>
 
 #include "accuracy/record_fields.hpp"
-#include "reference/fields_schema.hpp"
 #include "reference/json_text.hpp"
 #include "reports/build_info.hpp"
 #include "reports/data/environment.hpp"
+#include "reports/records/fields_schema.hpp"
 
 namespace assay {
 namespace {

@@ -10,11 +10,11 @@
 #include <map>
 #include <set>
 
-#include "kernels/isolation/siblings.hpp"
 #include "kernels/declaration.hpp"
 #include "kernels/device.hpp"
 #include "kernels/isolation/candidates.hpp"
 #include "kernels/isolation/isolated.hpp"
+#include "kernels/isolation/siblings.hpp"
 #include "kernels/key_hint.hpp"
 #include "reference/error.hpp"
 #include "reference/hash/sha256.hpp"
