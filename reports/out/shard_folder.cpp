@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "fuzz/genome_element.hpp"
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
+#include "reference/hash/draws.hpp"
 #include "reference/parallel.hpp"
 #include "reports/build_info.hpp"
 #include "reports/data/files.hpp"
@@ -66,7 +66,7 @@ bool in_slurm_step() {
 }  // namespace
 
 std::uint64_t Shard::seed(std::uint64_t of_all) const {
-  return index == 0 ? of_all : fuzz::mixed(of_all ^ fuzz::mixed(static_cast<std::uint64_t>(index)));
+  return index == 0 ? of_all : mixed(of_all ^ mixed(static_cast<std::uint64_t>(index)));
 }
 
 std::string Shard::suffix() const {
