@@ -107,7 +107,7 @@ TEST_F(FuzzCommand, AProcessOfAGpuIsAskedForTheSameSearch) {
   const auto parts = spread(at("out"), {.parts = {"", ""}, .jobs = 2, .shows_all = true});
   before ? setenv("ASSAY_WORKER", worker.c_str(), 1) : unsetenv("ASSAY_WORKER");
   std::set<std::string> asked;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_))
+  for (const auto& entry : std::filesystem::directory_iterator(own_.path()))
     if (entry.path().filename().string().starts_with("asked.")) asked.insert(read_file(entry.path()));
   std::set<std::string> expected;
   for (int i = 0; i < 2; ++i)
