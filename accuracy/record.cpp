@@ -116,8 +116,10 @@ const char* name(Status s) { return kStatusNames[static_cast<std::size_t>(s)]; }
 bool too_coarse(const Record& r) { return r.status == Status::unsupported && r.why == Why::coarse; }
 
 std::string identity(const Record& r) {
-  std::string s =
-      fmt::format("{} {} {} V={} rows={} k={} seed={}", r.key, r.op, r.family, r.V, r.rows, r.k, r.seed);
+  std::string s = fmt::format("{} {} {}", r.key, r.op, r.family);
+  each_size(sizes_of(r.op), r,
+            [&](const SizeInfo& size, auto n) { s += fmt::format(" {}={}", size.name, text_of_number(n)); });
+  s += fmt::format(" seed={}", r.seed);
   if (!r.group.empty()) s += " " + r.group;
   if (!r.setup.empty()) s += " " + r.setup.text();
   return s;
@@ -131,6 +133,7 @@ std::string record_line(const Record& r) {
 
 Record record_from_json(const nlohmann::json& j) {
   Record r = fields_from_json<Record>(j);
+  read_old_threshold(j, r.op, r);
   if (!j.contains("facts")) r.facts = 0;
   if (r.facts == 0) read_old_words(r);
   return r;

@@ -156,7 +156,7 @@ struct WorstElement {
   double bound_ratio = 0;  // error / bound of the element check
 };
 
-struct Record : Figures {
+struct Record : Figures, CaseShape {
   std::string key;  // variant/dtype@backend
   std::string variant;
   std::string dtype;
@@ -170,9 +170,6 @@ struct Record : Figures {
   /// and not in the JSON, in a report.
   std::string group = {};
   Setup setup = {};
-  std::int64_t rows = 0;
-  std::int64_t V = 0;
-  int k = 0;
   std::uint64_t seed = 0;
   Status status = Status::not_run;
   Why why = Why::none;                // of a record that was not judged

@@ -7,7 +7,7 @@
 #include <array>
 
 #include "accuracy/record.hpp"
-#include "reference/fields.hpp"
+#include "accuracy/shape_fields.hpp"
 
 namespace assay {
 
@@ -113,9 +113,7 @@ void each_field(R& r, Visit& visit) {
   visit("family", r.family);
   visit.if_set("group", r.group);
   visit.if_set("setup", SetupField(r.setup));
-  visit("rows", r.rows);
-  visit("V", r.V);
-  visit("k", r.k);
+  each_number(r, r.op, visit);
   visit("seed", r.seed);
   visit("status", Word(r.status, kStatusNames));
   visit.if_set("why", Word(r.why, kWhyNames));

@@ -72,6 +72,26 @@ TEST(Record, SurvivesJson) {
   EXPECT_TRUE(j["mean_ulp"].is_null()) << "a statistic nothing was measured for is absent, not 0";
 }
 
+TEST(Record, AThresholdIsAFieldAndOnceWasAKInMillionths) {
+  Record r = sample();
+  r.op = "min_p", r.threshold = 0.05;
+  const nlohmann::json j = nlohmann::json::parse(to_json(r).dump());
+  EXPECT_EQ(j.at("threshold"), 0.05);
+  EXPECT_FALSE(j.contains("k"));
+  EXPECT_EQ(to_json(record_from_json(j)), j);
+  EXPECT_NE(identity(r).find(" V=33 rows=3 threshold=0.05 seed="), std::string::npos) << identity(r);
+  nlohmann::json old = j;
+  old.erase("threshold");
+  EXPECT_THROW(record_from_json(old), InputError);
+  old["k"] = 50000;
+  EXPECT_EQ(to_json(record_from_json(old)), j);
+  EXPECT_EQ(identity(record_from_json(old)), identity(r));
+  // Of an op that selects, k is k.
+  old["op"] = "topk";
+  EXPECT_EQ(record_from_json(old).k, 50000);
+  EXPECT_EQ(record_from_json(old).threshold, 0);
+}
+
 /// Puts something into every field: `x` into the real ones, another number or text into each of the others.
 struct Fill {
   double x;
@@ -206,14 +226,17 @@ TEST(Record, EveryFieldSurvivesJson) {
     r.group = "shapes";  // with one, a record has all its fields
     Fill fill{x};
     each_field(r, fill);
-    r.status = Status::pass;  // of one that fails, older words are looked for
+    if (x == 0) r.threshold = 0;  // -0 is none
+    r.status = Status::pass;      // of one that fails, older words are looked for
     const std::string line = to_json(r).dump();
     const Record again = record_from_json(nlohmann::json::parse(line));
     EXPECT_EQ(Words::of(again), Words::of(r));
     EXPECT_EQ(to_json(again).dump(), line);
-    EXPECT_EQ(to_json(r).size(), fill.names.size()) << "a field is not in the JSON: " << line;
+    // Of an op that is none, a threshold of 0 is none.
+    EXPECT_EQ(to_json(r).size() + (x == 0), fill.names.size()) << "a field is not in the JSON: " << line;
     // Every member is in the list, and so is every figure; the two maxima are one field.
-    EXPECT_EQ(fill.names.size() + 1, members<Record>() - 1 + members<Figures>());
+    // So are the numbers of an op that is none: V, rows, k, threshold.
+    EXPECT_EQ(fill.names.size() + 1, members<Record>() - 2 + members<Figures>() + 4);
   }
 }
 

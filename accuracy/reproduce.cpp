@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "reference/quoting.hpp"
@@ -28,6 +29,10 @@ class Line {
   void option(const char* name, const std::optional<Number>& number) {
     if (number) line_ += fmt::format(" {} {}", name, *number);
   }
+  void numbers(const Repeat& r, bool of_inputs) {
+    for (const Repeat::Number& n : r.numbers)
+      if (n.of_inputs == of_inputs) line_ += fmt::format(" {} {}", n.option, n.text);
+  }
   std::string line_;
 };
 
@@ -37,10 +42,9 @@ std::string reproduce(const Repeat& r) {
   Line l(r.words);
   l.option("--only", r.group);
   l.option("--family", r.family);
-  l.option("--V", r.V);
-  l.option("--rows", r.rows);
+  l.numbers(r, true);
   l.option("--seed", r.seed);
-  l.option("--k", r.k);
+  l.numbers(r, false);
   l.option("--op", r.op ? name(*r.op) : "");
   l.option("--setup", r.setup);
   l.option("--dtype", r.dtype ? name(*r.dtype) : "");
@@ -51,15 +55,29 @@ std::string reproduce(const Repeat& r) {
   return l.line_;
 }
 
-Repeat repeat_of(const Variant& variant, const std::string& family, Op op, std::int64_t V, std::int64_t rows,
-                 int k, std::uint64_t seed) {
+std::string option_of(const SizeInfo& size) {
+  std::string option = fmt::format("--{}", size.name);
+  std::replace(option.begin(), option.end(), '_', '-');
+  return option;
+}
+
+std::string options_of(Op op, const CaseShape& shape) {
+  std::string line;
+  each_size(info(op).sizes, shape, [&](const SizeInfo& s, auto n) {
+    if (s.in_use) line += fmt::format(" {} {}", option_of(s), text_of_number(n));
+  });
+  return line;
+}
+
+Repeat repeat_of(const Variant& variant, const std::string& family, Op op, const CaseShape& shape,
+                 std::uint64_t seed) {
   Repeat r;
   r.words = candidate_words(variant);
   r.family = family;
-  r.V = V;
-  r.rows = rows;
   r.seed = seed;
-  if (has_k(op)) r.k = k;
+  each_size(info(op).sizes, shape, [&](const SizeInfo& s, auto n) {
+    if (s.in_use) r.numbers.push_back({s.part, of_inputs(s), option_of(s), text_of_number(n)});
+  });
   if (op != variant.op) r.op = op;
   return r;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "kernels/registry.hpp"
 #include "reference/problem.hpp"
@@ -16,9 +17,14 @@ struct Repeat {
   /// The command and what it judges, already quoted: "report --key safe_block/f32@host".
   std::string words;
   std::string group = {}, family = {};
-  std::optional<std::int64_t> V = {}, rows = {};
+  /// The numbers of the case, in the order of its op's list: option and text.
+  struct Number {
+    SizePart part;
+    bool of_inputs;  // stands before the seed
+    std::string option, text;
+  };
+  std::vector<Number> numbers = {};
   std::optional<std::uint64_t> seed = {};
-  std::optional<int> k = {};
   std::optional<Op> op = {};
   std::string setup = {};
   std::optional<Dtype> dtype = {};
@@ -32,9 +38,13 @@ struct Repeat {
 std::string reproduce(const Repeat& repeat);
 
 /// The command line of one case of a variant. A variant of the registry is repeated by `assay report`; any
-/// other by `assay check` with the words that named it. k is given only if the op has one, and the op only if
-/// it is not the variant's own.
-Repeat repeat_of(const Variant& variant, const std::string& family, Op op, std::int64_t V, std::int64_t rows,
-                 int k, std::uint64_t seed);
+/// other by `assay check` with the words that named it. Numbers that the op does not have are left out, and
+/// so is the op if it is the variant's own.
+Repeat repeat_of(const Variant& variant, const std::string& family, Op op, const CaseShape& shape,
+                 std::uint64_t seed);
+/// The options of all numbers of a case: " --V 33 --rows 3 --k 5".
+std::string options_of(Op op, const CaseShape& shape);
+/// "--head-size", the option of a number.
+std::string option_of(const SizeInfo& size);
 
 }  // namespace assay

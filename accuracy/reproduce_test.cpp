@@ -9,10 +9,10 @@ namespace {
 
 TEST(Reproduce, ACaseOfTheRegistryIsAReportsOne) {
   const Variant& v = *find_variant("online_topk_block/f16@host");
-  EXPECT_EQ(reproduce(repeat_of(v, "ties", v.op, 33, 4, 5, 7)),
+  EXPECT_EQ(reproduce(repeat_of(v, "ties", v.op, shape_of(4, 33, 5), 7)),
             "assay report --key online_topk_block/f16@host --family ties --V 33 --rows 4 --seed 7 --k 5");
   EXPECT_EQ(
-      reproduce(repeat_of(v, "ties", Op::normalizer, 33, 4, 5, 7)),
+      reproduce(repeat_of(v, "ties", Op::normalizer, shape_of(4, 33, 5), 7)),
       "assay report --key online_topk_block/f16@host --family ties --V 33 --rows 4 --seed 7 --op normalizer");
 }
 

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "accuracy/shape_fields.hpp"
 #include "reference/error.hpp"
 #include "reference/k_range.hpp"
 
@@ -118,9 +119,14 @@ CaseFile parsed(const json& j) {
     throw InputError(fmt::format("logits: must be a list of {} rows", rows));
   c.trial.logits = Tensor(*parse_dtype(dtype), rows, V);
   for (std::int64_t r = 0; r < rows; ++r) read_row(logits[static_cast<std::size_t>(r)], c.trial.logits, r);
-  c.trial.k = static_cast<int>(whole(j, "k", 0, 1 << 20));
-  if (const std::string why = has_k(c.op) ? why_not_k(c.op, c.trial.k) : ""; !why.empty())
-    throw InputError("k: " + why);
+  CaseShape shape;
+  if (j.contains("threshold"))
+    FieldReader{j}("threshold", shape.threshold);
+  else
+    shape.k = static_cast<int>(whole(j, "k", 0, kMostK));
+  read_old_threshold(j, op, shape);
+  c.trial.pick = pick_for(c.op, shape.pick());
+  if (const std::string why = why_not(c.op, shape.pick()); !why.empty()) throw InputError(why);
   const json& layout = object_in(j, "layout");
   c.trial.pitch_gap = whole(layout, "pitch_gap", 0, 1 << 20);
   c.trial.first = whole(layout, "first", 0, 1 << 20);
@@ -178,7 +184,10 @@ std::string text_of(const CaseFile& c) {
   j["dtype"] = assay::name(t.logits.dtype);
   j["rows"] = t.logits.rows;
   j["V"] = t.logits.V;
-  j["k"] = t.k;
+  if (keeps_a_set(c.op))
+    j["threshold"] = t.pick.threshold;
+  else
+    j["k"] = t.pick.k;
   j["layout"] = {
       {"pitch_gap", t.pitch_gap}, {"first", t.first}, {"max_blocks", t.max_blocks}, {"schedule", t.schedule}};
   j["seed"] = t.seed;

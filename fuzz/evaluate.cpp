@@ -107,7 +107,7 @@ Evaluation GenomeEvaluator::operator()(const Genome& g, bool full, double wanted
     const Disturbance d = launcher->disturbance();
     // A process that ended again and again, and at last did not, shows nothing.
     if (!d.lost.ok() && (d.lost.kind != FaultKind::died || e.record->status == Status::pass)) {
-      e.record = blank_record(variant_, "fuzz", op_, trial.logits.V, trial.logits.rows, 0, 0);
+      e.record = blank_record(variant_, "fuzz", op_, shape_of(trial.logits.rows, trial.logits.V, {}), 0);
       e.record->reason = d.lost.fault;
       e.record->wants = d.lost.kind;
     }

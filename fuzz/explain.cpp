@@ -183,7 +183,7 @@ class RowText {
 std::string explain(const Variant& v, Op op, const Trial& t, const Record& record) {
   std::string s =
       fmt::format("{}: {} of {} rows x {} {}{}\n", v.key(), assay::name(op), t.logits.rows, t.logits.V,
-                  assay::name(t.logits.dtype), has_k(op) ? ", " + words_of_k(op, t.k) : "");
+                  assay::name(t.logits.dtype), picks(op) ? ", " + words_of(op, t.pick) : "");
   s += fmt::format("judged as {}\n", claimed_class(v));
   if (t.pitch_gap || t.first || t.max_blocks || t.schedule)
     s += fmt::format(
@@ -194,7 +194,7 @@ std::string explain(const Variant& v, Op op, const Trial& t, const Record& recor
   layout.offset = t.first;
   layout.launch.schedule = t.schedule;
   layout.launch.max_blocks = t.max_blocks;
-  GuardedLaunch run(v, problem_of(v, op, t.logits.rows, t.logits.V, t.k, t.logits.V), t.logits, layout);
+  GuardedLaunch run(v, problem_of(v, op, t.logits.rows, t.logits.V, t.pick, t.logits.V), t.logits, layout);
   // A trial that crashed or hung would do so again.
   const bool gone = record.status == Status::crashed || record.status == Status::hung;
   const LaunchOutcome outcome = gone ? LaunchOutcome{record.reason, Ended::crashed} : run.run();

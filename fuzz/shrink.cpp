@@ -106,9 +106,9 @@ class Shrinker {
       if (gene == 3) one.schedule = 0;
       if (!same(one, best_)) keep(std::move(one));
     }
-    while (best_.k > 1) {
+    while (best_.pick.k > 1 || best_.pick.threshold >= 2 * kKeptSizes[2].least) {
       Trial one = best_;
-      one.k = one.k / 2;
+      one.pick = {one.pick.k / 2, one.pick.threshold / 2};
       if (!keep(std::move(one))) break;
     }
   }

@@ -109,6 +109,23 @@ TEST(FuzzCaseFile, ComesBackWhole) {
   EXPECT_EQ(*back.genome, *c.genome);
 }
 
+TEST(FuzzCaseFile, AThresholdOnceWasAKInMillionths) {
+  CaseFile c = example();
+  c.op = Op::top_p, c.trial.pick = of_threshold(0.25);
+  const std::string text = text_of(c), field = "\"threshold\": 0.25";
+  ASSERT_NE(text.find(field), std::string::npos) << text;
+  EXPECT_EQ(case_from_text(text, "file").trial.pick, of_threshold(0.25));
+  const auto with = [&](const std::string& other) {
+    std::string changed = text;
+    changed.replace(changed.find(field), field.size(), other);
+    return changed;
+  };
+  EXPECT_EQ(text_of(case_from_text(with("\"k\": 250000"), "file")), text);
+  for (const char* wrong : {"\"threshold\": 0", "\"threshold\": 1.5", "\"threshold\": \"nan\"", "\"k\": 0",
+                            "\"k\": 1000001", "\"threshold\": []"})
+    EXPECT_THROW(case_from_text(with(wrong), "file"), InputError) << wrong;
+}
+
 /// A kernel may treat a signalling NaN, or a negative one, in its own way.
 TEST(FuzzCaseFile, KeepsTheBitsOfANan) {
   for (const Dtype t : {Dtype::f16, Dtype::bf16, Dtype::f32}) {

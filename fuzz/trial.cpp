@@ -12,10 +12,10 @@ namespace assay::fuzz {
 Trial trial_of(const Genome& g, const Variant& variant, Op op) {
   const Genome in = in_range(g);
   // A genome numbers the thresholds from 1 on.
-  const std::vector<int> those = keeps_a_set(op) ? thresholds(op, true) : std::vector<int>{0};
-  const int threshold = those[static_cast<std::size_t>(std::max(in.k, 1) - 1) % those.size()];
+  const std::vector<Pick> those = keeps_a_set(op) ? thresholds(op, true) : std::vector<Pick>{Pick()};
+  const Pick& threshold = those[static_cast<std::size_t>(std::max(in.k, 1) - 1) % those.size()];
   return {.logits = tensor_of(in, variant.dtype),
-          .k = selects(op) ? in.k : threshold,
+          .pick = selects(op) ? Pick(in.k) : threshold,
           .pitch_gap = in.pitch_gap,
           .first = in.first,
           .max_blocks = in.max_blocks,
@@ -32,7 +32,7 @@ Record check(const Variant& variant, Op op, const Trial& trial, bool nearest) {
   options.launch.max_blocks = trial.max_blocks;
   options.nearest = nearest;
   options.seed = trial.seed;
-  Record r = check_case(variant, c, op, trial.k, options);
+  Record r = check_case(variant, c, op, trial.pick, options);
   r.seed = trial.seed;
   return r;
 }

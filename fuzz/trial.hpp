@@ -13,7 +13,7 @@ namespace assay::fuzz {
 
 struct Trial {
   Tensor logits;
-  int k = 0;                   // of top-k; otherwise 0
+  Pick pick = {};
   std::int64_t pitch_gap = 0;  // gap between rows, in elements
   std::int64_t first = 0;      // first row's distance from an aligned address, in elements
   std::int64_t max_blocks = 0;

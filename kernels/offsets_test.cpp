@@ -60,7 +60,7 @@ TEST(Offsets, RowsPast32BitsAreReadAndWritten) {
     p.in = p.out = v.dtype;
     p.V = V;
     p.in_pitch = p.out_pitch = pitch;
-    p.k = has_k(v.op) ? usual_k(v.op) : 0;
+    p.take(usual_pick(v.op));
     const std::int64_t columns = p.out_columns();
     const auto clear = [&] {
       for (std::int64_t r = 0; r < 2; ++r)

@@ -3,13 +3,17 @@
 // CMake's KIND) is held to it by reports/cli/list_test.cpp.
 #pragma once
 
+#include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace assay {
 
@@ -40,8 +44,30 @@ enum class OpInput { logits, probabilities_and_gradients };
 enum class OpColumns { V, k, one, none };
 /// What the values are. logits: elements of the row. log_sum: m + log d. pair: (m, d) and no values.
 enum class OpValues { probabilities, log_probabilities, log_sum, logits, gradients, pair };
-/// The number that a problem of the op has beside its shape. A threshold counts millionths, from 1 on.
-enum class OpNumber { none, k, threshold };
+/// What a number of a case is to the code that all ops share: a launch has `rows` rows, the softmax is over
+/// `V` elements of each, and of these the op takes the `k` largest or those that a `threshold` keeps.
+/// `further` numbers mean something to their op alone.
+enum class SizePart { rows, V, k, threshold, further };
+inline constexpr int kMostFurther = 4;
+inline constexpr int kMostK = 1 << 20;
+
+/// One number of the list that a case's shape is. The list of an op's row says in which order they stand.
+struct SizeInfo {
+  const char* name;  // of a record's member and in its identity; behind "--", with - for _, of the option
+  SizePart part;
+  const char* what;    // the axis of a contract, and the column of a page
+  double least, most;  // what may be asked for
+  int slot = 0;        // of a further number, which one
+  bool in_use = true;  // false: the op has no such number, and its records hold a 0
+};
+
+inline constexpr double kMostSize = static_cast<double>(std::int64_t{1} << 46);
+inline constexpr SizeInfo kRowSizes[] = {{"V", SizePart::V, "row length", 0, kMostSize},
+                                         {"rows", SizePart::rows, "rows", 0, kMostSize},
+                                         {"k", SizePart::k, "k", 0, 0, 0, false}};
+inline constexpr SizeInfo kSelectedSizes[] = {kRowSizes[0], kRowSizes[1], {"k", SizePart::k, "k", 1, kMostK}};
+inline constexpr SizeInfo kKeptSizes[] = {
+    kRowSizes[0], kRowSizes[1], {"threshold", SizePart::threshold, "threshold", 0.000001, 1}};
 
 struct OpInfo {
   Op op;
@@ -49,38 +75,50 @@ struct OpInfo {
   OpInput input;
   OpColumns columns;
   OpValues values;
-  OpNumber number;
-  int usual;            // its number where nothing else is said; 0 if it has none
+  std::span<const SizeInfo> sizes;
+  double usual;         // its k or threshold where nothing else is said; 0 if it has none
   const char* written;  // the values of a row in words
 };
 
 /// In the order of Op.
 inline constexpr OpInfo kOpTable[] = {
-    {Op::softmax, "softmax", OpInput::logits, OpColumns::V, OpValues::probabilities, OpNumber::none, 0,
+    {Op::softmax, "softmax", OpInput::logits, OpColumns::V, OpValues::probabilities, kRowSizes, 0,
      "V probabilities"},
-    {Op::log_softmax, "log_softmax", OpInput::logits, OpColumns::V, OpValues::log_probabilities,
-     OpNumber::none, 0, "V logarithms of probabilities"},
-    {Op::lse, "lse", OpInput::logits, OpColumns::one, OpValues::log_sum, OpNumber::none, 0, "m + log d"},
-    {Op::normalizer, "normalizer", OpInput::logits, OpColumns::none, OpValues::pair, OpNumber::none, 0,
+    {Op::log_softmax, "log_softmax", OpInput::logits, OpColumns::V, OpValues::log_probabilities, kRowSizes, 0,
+     "V logarithms of probabilities"},
+    {Op::lse, "lse", OpInput::logits, OpColumns::one, OpValues::log_sum, kRowSizes, 0, "m + log d"},
+    {Op::normalizer, "normalizer", OpInput::logits, OpColumns::none, OpValues::pair, kRowSizes, 0,
      "the maximum m and the sum d of exp(x - m)"},
-    {Op::topk, "topk", OpInput::logits, OpColumns::k, OpValues::logits, OpNumber::k, 5,
+    {Op::topk, "topk", OpInput::logits, OpColumns::k, OpValues::logits, kSelectedSizes, 5,
      "the k largest logits, and their indices"},
-    {Op::softmax_topk, "softmax_topk", OpInput::logits, OpColumns::k, OpValues::probabilities, OpNumber::k, 5,
-     "the k largest probabilities, and their indices"},
+    {Op::softmax_topk, "softmax_topk", OpInput::logits, OpColumns::k, OpValues::probabilities, kSelectedSizes,
+     5, "the k largest probabilities, and their indices"},
     {Op::softmax_backward, "softmax_backward", OpInput::probabilities_and_gradients, OpColumns::V,
-     OpValues::gradients, OpNumber::none, 0,
+     OpValues::gradients, kRowSizes, 0,
      "V gradients of the logits, from the probabilities y and their gradients dy"},
-    {Op::topk_softmax, "topk_softmax", OpInput::logits, OpColumns::k, OpValues::probabilities, OpNumber::k, 5,
-     "the k largest probabilities, which add up to 1, and their indices"},
-    {Op::min_p, "min_p", OpInput::logits, OpColumns::V, OpValues::probabilities, OpNumber::threshold, 50000,
+    {Op::topk_softmax, "topk_softmax", OpInput::logits, OpColumns::k, OpValues::probabilities, kSelectedSizes,
+     5, "the k largest probabilities, which add up to 1, and their indices"},
+    {Op::min_p, "min_p", OpInput::logits, OpColumns::V, OpValues::probabilities, kKeptSizes, 0.05,
      "V probabilities, 0 below a share of the largest one"},
-    {Op::top_p, "top_p", OpInput::logits, OpColumns::V, OpValues::probabilities, OpNumber::threshold, 900000,
+    {Op::top_p, "top_p", OpInput::logits, OpColumns::V, OpValues::probabilities, kKeptSizes, 0.9,
      "V probabilities, 0 outside the fewest largest ones that add up to a threshold"},
     {Op::log_softmax_topk, "log_softmax_topk", OpInput::logits, OpColumns::k, OpValues::log_probabilities,
-     OpNumber::k, 5, "the k largest logarithms of probabilities, and their indices"},
+     kSelectedSizes, 5, "the k largest logarithms of probabilities, and their indices"},
 };
 
-constexpr const OpInfo& info(Op op) { return kOpTable[static_cast<std::size_t>(op)]; }
+/// Ops beside those of the table. A test adds one to show what a row alone brings about.
+inline std::vector<const OpInfo*>& added_ops() {
+  static std::vector<const OpInfo*> all;
+  return all;
+}
+inline const OpInfo& added_op(Op op) {
+  return *added_ops().at(static_cast<std::size_t>(op) - std::size(kOpTable));
+}
+
+constexpr const OpInfo& info(Op op) {
+  const auto i = static_cast<std::size_t>(op);
+  return i < std::size(kOpTable) ? kOpTable[i] : added_op(op);
+}
 constexpr const char* name(Op op) { return info(op).name; }
 
 constexpr bool ops_are_in_order() {
@@ -93,19 +131,52 @@ static_assert(ops_are_in_order());
 inline std::optional<Op> parse_op(std::string_view s) {
   for (const OpInfo& o : kOpTable)
     if (s == o.name) return o.op;
+  for (const OpInfo* o : added_ops())
+    if (s == o->name) return o->op;
   return std::nullopt;
 }
 
+/// True if the op has a number of this part.
+constexpr bool has(Op op, SizePart part) {
+  for (const SizeInfo& s : info(op).sizes)
+    if (s.part == part && s.in_use) return true;
+  return false;
+}
+
 /// True if the op selects k elements of a row.
-constexpr bool selects(Op op) { return info(op).number == OpNumber::k; }
+constexpr bool selects(Op op) { return has(op, SizePart::k); }
 /// True if the op keeps a set of the row's elements.
-constexpr bool keeps_a_set(Op op) { return info(op).number == OpNumber::threshold; }
-/// The threshold of min_p and top_p is a whole number of millionths, from 1 on. It takes the place of k.
-inline constexpr int kMillion = 1000000;
+constexpr bool keeps_a_set(Op op) { return has(op, SizePart::threshold); }
+
+/// What an op takes of a row: its k largest elements, or those that a threshold keeps. The other is 0.
+struct Pick {
+  int k = 0;
+  double threshold = 0;
+
+  constexpr Pick() = default;
+  constexpr Pick(int largest) : k(largest) {}
+  constexpr Pick(int largest, double t) : k(largest), threshold(t) {}
+  auto operator<=>(const Pick&) const = default;
+};
+constexpr Pick of_threshold(double t) { return {0, t}; }
+/// Files from before a threshold was a field of its own hold it as a k that counts millionths.
+constexpr Pick of_old_k(Op op, int k) {
+  return keeps_a_set(op) ? of_threshold(k / 1000000.0) : selects(op) ? Pick(k) : Pick();
+}
 /// True if a problem of this op has a k, or a threshold.
-constexpr bool has_k(Op op) { return info(op).number != OpNumber::none; }
-/// The k of a problem where nothing else is said: the paper's 5, a min_p of 0.05, a top_p of 0.9.
-constexpr int usual_k(Op op) { return has_k(op) ? info(op).usual : 5; }
+constexpr bool picks(Op op) { return selects(op) || keeps_a_set(op); }
+/// The pick of a problem where nothing else is said: the paper's k = 5, a min_p of 0.05, a top_p of 0.9.
+constexpr Pick usual_pick(Op op) {
+  return keeps_a_set(op) ? of_threshold(info(op).usual)
+         : selects(op)   ? Pick(static_cast<int>(info(op).usual))
+                         : Pick();
+}
+/// What a problem of the op has of this pick. A threshold that is left out is the usual one.
+constexpr Pick pick_for(Op op, const Pick& p) {
+  if (keeps_a_set(op)) return p.threshold > 0 ? of_threshold(p.threshold) : usual_pick(op);
+  return selects(op) ? Pick(p.k) : Pick();
+}
+
 /// True if the values are probabilities.
 constexpr bool probabilities(Op op) { return info(op).values == OpValues::probabilities; }
 /// True if the values are x - m - log d, of all columns or of some.
@@ -137,6 +208,49 @@ constexpr std::int64_t columns_of(Op op, std::int64_t V, int k) {
   }
   return 0;
 }
+
+/// The numbers of a case. Which of them a case has, and under which names, the row of its op says.
+struct CaseShape {
+  std::int64_t rows = 0, V = 0;
+  int k = 0;
+  double threshold = 0;
+  std::array<std::int64_t, kMostFurther> further = {};
+
+  constexpr Pick pick() const { return {k, threshold}; }
+  auto operator<=>(const CaseShape&) const = default;
+};
+constexpr CaseShape shape_of(std::int64_t rows, std::int64_t V, const Pick& pick) {
+  return {.rows = rows, .V = V, .k = pick.k, .threshold = pick.threshold};
+}
+
+/// The list of an op; of a name that is none, such as a ceiling's, that of ops without a number of their own.
+inline std::span<const SizeInfo> sizes_of(std::string_view op) {
+  const std::optional<Op> known = parse_op(op);
+  return known ? info(*known).sizes : std::span<const SizeInfo>(kRowSizes);
+}
+/// Calls f(info, number) for each number of a list, in its order; `number` refers into the shape.
+template <class S, class F>
+constexpr void each_size(std::span<const SizeInfo> sizes, S& shape, F&& f) {
+  for (const SizeInfo& s : sizes) switch (s.part) {
+      case SizePart::rows:
+        f(s, shape.rows);
+        break;
+      case SizePart::V:
+        f(s, shape.V);
+        break;
+      case SizePart::k:
+        f(s, shape.k);
+        break;
+      case SizePart::threshold:
+        f(s, shape.threshold);
+        break;
+      case SizePart::further:
+        f(s, shape.further[static_cast<std::size_t>(s.slot)]);
+        break;
+    }
+}
+/// True for a number of the inputs, and not of what is taken of them.
+constexpr bool of_inputs(const SizeInfo& s) { return s.part != SizePart::k && s.part != SizePart::threshold; }
 
 /// The names of all ops, separated by spaces.
 inline std::string names_of_ops() {

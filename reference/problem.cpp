@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/problem.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
 namespace assay {
 
-std::string words_of_k(Op op, int k) {
-  if (selects(op)) return "k = " + std::to_string(k);
-  if (!keeps_a_set(op)) return {};
-  std::string digits = std::to_string(kMillion + k).substr(1);
-  while (digits.size() > 1 && digits.back() == '0') digits.pop_back();
-  return "threshold " + (k == kMillion ? "1" : "0." + digits);
+std::string text_of_number(double t) {
+  std::string fixed = fmt::format("{:f}", t);
+  fixed.erase(fixed.find_last_not_of('0') + 1);
+  if (fixed.ends_with('.')) fixed.pop_back();
+  return std::strtod(fixed.c_str(), nullptr) == t ? fixed : fmt::format("{}", t);
+}
+
+std::string words_of(Op op, const Pick& pick) {
+  if (selects(op)) return "k = " + std::to_string(pick.k);
+  return keeps_a_set(op) ? "threshold " + text_of_number(pick.threshold) : std::string();
 }
 
 std::string names_of_ops_from_logits() {
@@ -35,8 +42,9 @@ std::string invalid_reason(const Problem& p) {
            std::to_string(p.out_pitch);
   if (p.rows > 0 && p.in_pitch > most / p.rows) return "rows x pitch exceeds 2^46 elements";
   if (selects(p.op) && p.k < 1) return "k must be 1 or more, got " + std::to_string(p.k);
-  if (keeps_a_set(p.op) && (p.k < 1 || p.k > kMillion))
-    return "the threshold must be 1 to 1000000 millionths, got " + std::to_string(p.k);
+  if (keeps_a_set(p.op) && !(p.threshold > 0 && p.threshold <= 1))
+    return "the threshold must be above 0 and at most 1, got " +
+           text_of_number(static_cast<double>(p.threshold));
   if (!std::isfinite(p.scale)) return "scale must be finite";
   if (!(p.temperature > 0) || !std::isfinite(p.temperature)) return "temperature must be positive and finite";
   return {};

@@ -25,22 +25,27 @@ struct Problem {
   std::int64_t V = 0;
   std::int64_t in_pitch = 0;
   std::int64_t out_pitch = 0;
-  int k = 0;                 // of min_p and top_p: the threshold in millionths
+  int k = 0;                 // of ops that select
+  float threshold = 0;       // of min_p and top_p, as the kernel gets it
   Operands operands = {};    // what the launch reads besides the logits
   float scale = 1.0f;        // value of operand::scale
   float temperature = 1.0f;  // value of operand::temperature
 
-  constexpr float threshold() const {
-    return keeps_a_set(op) ? static_cast<float>(static_cast<double>(k) / kMillion) : 0.0f;
-  }
+  constexpr void take(const Pick& p) { k = p.k, threshold = static_cast<float>(p.threshold); }
+  constexpr Pick pick() const { return {k, static_cast<double>(threshold)}; }
   /// Elements written per row (0 where the op writes only (m, d)).
   constexpr std::int64_t out_columns() const { return columns_of(op, V, k); }
   /// Bytes of one index: 4 (int32), or 8 (int64) if V > 2^31 - 1.
   constexpr int index_bytes() const { return V > INT32_MAX ? 8 : 4; }
 };
 
-/// The k or the threshold of an op in words: "k = 5", "threshold 0.05"; empty if it has neither.
-std::string words_of_k(Op op, int k);
+/// What an op takes of a row in words: "k = 5", "threshold 0.05"; empty if it has neither.
+std::string words_of(Op op, const Pick& pick);
+/// A number of a shape as it stands in a command line: "0.000001", without an exponent if that tells the same
+/// number.
+std::string text_of_number(double t);
+inline std::string text_of_number(std::int64_t n) { return std::to_string(n); }
+inline std::string text_of_number(int n) { return std::to_string(n); }
 /// The ops for which from_logits() is true, for messages: "softmax, log_softmax or lse".
 std::string names_of_ops_from_logits();
 

@@ -7,9 +7,6 @@
 namespace assay {
 namespace {
 
-/// A threshold that is left out is the usual one.
-int k_of(Op op, int k) { return !has_k(op) ? 0 : keeps_a_set(op) && k <= 0 ? usual_k(op) : k; }
-
 Where where_of(Guard guard) {
   switch (guard) {
     case Guard::none:
@@ -24,13 +21,14 @@ Where where_of(Guard guard) {
 
 }  // namespace
 
-std::vector<int> thresholds(Op op, bool more) {
-  if (!more) return {usual_k(op)};
-  return {1, usual_k(op), op == Op::min_p ? 200000 : 500000, 999000, kMillion};
+std::vector<Pick> thresholds(Op op, bool more) {
+  if (!more) return {usual_pick(op)};
+  return {of_threshold(0.000001), usual_pick(op), of_threshold(op == Op::min_p ? 0.2 : 0.5),
+          of_threshold(0.999), of_threshold(1)};
 }
 
-Record blank_record(const Variant& variant, const std::string& family, Op op, std::int64_t V,
-                    std::int64_t rows, int k, std::uint64_t seed) {
+Record blank_record(const Variant& variant, const std::string& family, Op op, const CaseShape& shape,
+                    std::uint64_t seed) {
   Record r;
   r.key = variant.key();
   r.variant = variant.variant;
@@ -39,15 +37,15 @@ Record blank_record(const Variant& variant, const std::string& family, Op op, st
   if (variant.launcher) r.where = where_of(variant.launcher->guard());
   r.op = name(op);
   r.family = family;
-  r.rows = rows;
-  r.V = V;
-  r.k = k_of(op, k);
+  static_cast<CaseShape&>(r) = shape;
+  const Pick pick = pick_for(op, shape.pick());
+  r.k = pick.k, r.threshold = pick.threshold;
   r.seed = seed;
-  r.reproduce = reproduce(repeat_of(variant, family, op, V, rows, r.k, seed));
+  r.reproduce = reproduce(repeat_of(variant, family, op, r, seed));
   return r;
 }
 
-Problem problem_of(const Variant& variant, Op op, std::int64_t rows, std::int64_t V, int k,
+Problem problem_of(const Variant& variant, Op op, std::int64_t rows, std::int64_t V, const Pick& pick,
                    std::int64_t pitch) {
   Problem p;
   p.op = op;
@@ -55,7 +53,7 @@ Problem problem_of(const Variant& variant, Op op, std::int64_t rows, std::int64_
   p.out = variant.out();
   p.rows = rows;
   p.V = V;
-  p.k = k_of(op, k);
+  p.take(pick_for(op, pick));
   p.operands = variant.operands;
   p.in_pitch = pitch;
   p.out_pitch = p.out_columns() == V ? pitch : p.out_columns();

@@ -46,8 +46,8 @@ Layout Bench::drawn_layout(const ConformanceCase& c, const Layout& layout) const
 Record Bench::blank(const ConformanceCase& c) const {
   const Variant& v = variant_of(c);
   if (options_.report && c.family == kProbeFamily) return blank_probe(v);
-  Record r = blank_record(v, c.family, c.op, c.V, c.rows, c.k, options_.seed);
-  Repeat again = repeat_of(v, c.family, c.op, c.V, c.rows, c.k, options_.seed);
+  Record r = blank_record(v, c.family, c.op, c.shape(), options_.seed);
+  Repeat again = repeat_of(v, c.family, c.op, c.shape(), options_.seed);
   again.pitch = options_.narrow.pitch;
   if (!options_.report) {
     r.group = group_->name;
@@ -65,7 +65,7 @@ Record Bench::blank(const ConformanceCase& c) const {
     r.seed = 0;
     again.words += " --logits " + shell_quoted(std::filesystem::absolute(options_.logits).string());
     again.family.clear();
-    again.V.reset();
+    std::erase_if(again.numbers, [](const Repeat::Number& n) { return n.part == SizePart::V; });
     again.seed.reset();
   }
   r.reproduce = reproduce(again);
@@ -105,7 +105,7 @@ std::int64_t alignment_of_rows(const Problem& p, std::int64_t offset) {
 }  // namespace
 
 Problem Bench::problem(const ConformanceCase& c) const {
-  return problem_of(variant_of(c), c.op, c.rows, c.V, c.k, c.V);
+  return problem_of(variant_of(c), c.op, c.rows, c.V, c.pick, c.V);
 }
 
 LaunchOutcome Bench::run(GuardedLaunch& launch) const {
@@ -152,8 +152,8 @@ Obstacle Bench::outside(const ConformanceCase& c, const Layout& layout) const {
   const Variant& v = variant_of(c);
   if (!v.does(c.op)) return obstacle(Why::op, fmt::format("the variant does not compute {}", name(c.op)));
   if (const std::string why = unjudged_dtype(v); !why.empty()) return {Why::dtype, why};
-  if (selects(c.op) && c.k > v.max_k)
-    return obstacle(Why::k, fmt::format("{} exceeds the variant's {}", c.k, v.max_k));
+  if (selects(c.op) && c.pick.k > v.max_k)
+    return obstacle(Why::k, fmt::format("{} exceeds the variant's {}", c.pick.k, v.max_k));
   const Layout fits = fit(c, layout);
   const bool asked =
       layout.in_gap != 0 || layout.out_gap != 0 || layout.offset != 0 || layout.out_offset != 0;

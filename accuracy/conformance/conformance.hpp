@@ -4,6 +4,7 @@
 // summary and a one-line reproduction are made. diagnosis.hpp says what the failing cases have in common.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,8 +16,8 @@
 #include "accuracy/conformance/hangs.hpp"
 #include "accuracy/record.hpp"
 #include "kernels/registry.hpp"
+#include "reference/k_range.hpp"
 #include "reference/oracle/oracle.hpp"
-#include "reference/problem.hpp"
 
 namespace assay {
 struct ElementObserver;
@@ -31,7 +32,7 @@ enum class Extent { quick, normal, full };
 struct Narrowing {
   std::string family, setup;
   std::optional<std::int64_t> V, rows, pitch;
-  std::optional<int> k;
+  AskedPick pick;
   std::optional<Op> op;
 };
 
@@ -41,9 +42,12 @@ struct ConformanceCase {
   std::string family;
   std::int64_t V = 0, rows = 1;
   Op op = Op::softmax;
-  int k = 0;
+  Pick pick = {};
   Setup setup = {};
   const Variant* variant = nullptr;  // the kernel, which must outlive the run; null: the bench's own
+  std::array<std::int64_t, kMostFurther> further = {};  // numbers that only this op has
+
+  CaseShape shape() const { return {rows, V, pick.k, pick.threshold, further}; }
 };
 
 class Bench;

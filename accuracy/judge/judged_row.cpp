@@ -59,11 +59,11 @@ std::optional<PreparedRow> prepare_own_selection(const Claim& claim, const Terms
 
 }  // namespace
 
-PreparedRow prepare_row(const Claim& claim, const Terms& terms, const RowTruth& truth, Op op, int k,
-                        const RoundedShift* f32_shift) {
+PreparedRow prepare_row(const Claim& claim, const Terms& terms, const RowTruth& truth, Op op,
+                        const Pick& pick, const RoundedShift* f32_shift) {
   PreparedRow row;
   if (op == Op::topk) return row;
-  if (keeps_a_set(op)) row.threshold = static_cast<double>(Problem{.op = op, .k = k}.threshold());
+  if (keeps_a_set(op)) row.threshold = static_cast<double>(static_cast<float>(pick.threshold));
   if (op != Op::topk_softmax) {
     prepare_sum(row, terms, truth, f32_shift);
     row.outside = outside_domain(claim, row.truth(truth), row.bounds ? row.bounds->b : 0);
@@ -73,7 +73,7 @@ PreparedRow prepare_row(const Claim& claim, const Terms& terms, const RowTruth& 
     row.outside = "the row has a NaN, and nan_order=any does not say whether it is selected";
     return row;
   }
-  prepare_selected(row, claim, terms, truth, selected_truth(claim, truth, k));
+  prepare_selected(row, claim, terms, truth, selected_truth(claim, truth, pick.k));
   return row;
 }
 

@@ -29,8 +29,8 @@ struct PreparedRow {
 
 /// `k`: of an op that has one. `f32_shift`: the shift in fp32 arithmetic with a subtracted maximum, if it is
 /// already known; may be null.
-PreparedRow prepare_row(const Claim& claim, const Terms& terms, const RowTruth& truth, Op op, int k,
-                        const RoundedShift* f32_shift = nullptr);
+PreparedRow prepare_row(const Claim& claim, const Terms& terms, const RowTruth& truth, Op op,
+                        const Pick& pick, const RoundedShift* f32_shift = nullptr);
 
 /// Runs every check of the op on one row inside the domain. `rounded`: the format that the truth is rounded
 /// to; `out`: the format of the outputs.

@@ -342,7 +342,7 @@ TEST(PeerRules, BenchdnnTrustsNoSetOfFewElements) {
   // probability is in fewer, so oneDNN refuses right outputs of top_p as well: "mistrusted".
   const Mutant& right = entry("top_p_none_f16");
   const std::vector<Pair> pairs =
-      peer::outputs(right.variant, Op::top_p, peer::benchdnn_inputs(Dtype::f16, 16, 1024), right.expect.k);
+      peer::outputs(right.variant, Op::top_p, peer::benchdnn_inputs(Dtype::f16, 16, 1024), right.expect.pick);
   ASSERT_EQ(pairs.size(), 16u * 1024);
   const auto accepts = [&](const std::vector<Pair>& of) {
     return peer::rules()[2].accepts(Dtype::f16, Op::top_p, 1024, of);

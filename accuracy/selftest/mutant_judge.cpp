@@ -79,9 +79,9 @@ void judge_right(MutantVerdict& v, const Variant& variant, MutantInputs& inputs)
     for (const std::int64_t V : inputs.sizes_of_right_kernels()) {
       if (!applies(family, variant.dtype, V)) continue;
       const std::int64_t rows = std::max<std::int64_t>(3, report_rows(family, variant.dtype, V, false));
-      const int k = keeps_a_set(variant.op) ? v.mutant->expect.k
-                                            : std::min(v.mutant->expect.k, std::max(1, variant.max_k));
-      take(v, check_case(variant, inputs.of(family.name, variant.dtype, V, rows), variant.op, k));
+      Pick pick = v.mutant->expect.pick;
+      pick.k = std::min(pick.k, std::max(1, variant.max_k));
+      take(v, check_case(variant, inputs.of(family.name, variant.dtype, V, rows), variant.op, pick));
     }
 }
 
@@ -135,7 +135,7 @@ MutantVerdict judge_mutant(const Mutant& m, MutantInputs& inputs) {
     judge_right(v, variant, inputs);
   } else {
     take(v, check_case(variant, inputs.of(m.expect.family, variant.dtype, m.expect.V, mutant_rows(m)),
-                       variant.op, m.expect.k));
+                       variant.op, m.expect.pick));
   }
   return v;
 }

@@ -77,9 +77,8 @@ constexpr Rule kRules[] = {
 };
 
 /// The elements that min_p or top_p keeps; for other ops all.
-std::vector<bool> kept_of(Op op, const std::vector<double>& x, double m, int k) {
+std::vector<bool> kept_of(Op op, const std::vector<double>& x, double m, double threshold) {
   std::vector<bool> kept(x.size(), !keeps_a_set(op));
-  const double threshold = static_cast<double>(k) / kMillion;
   if (op == Op::min_p)
     for (std::size_t j = 0; j < x.size(); ++j) kept[j] = std::exp(x[j] - m) >= threshold;
   if (op != Op::top_p) return kept;
@@ -101,7 +100,7 @@ double rounded(Dtype t, double x) { return decode(t, encode(t, x)); }
 
 std::span<const Rule> rules() { return kRules; }
 
-std::vector<double> reference(Op op, const Tensor& logits, int k, Dtype out) {
+std::vector<double> reference(Op op, const Tensor& logits, const Pick& pick, Dtype out) {
   std::vector<double> all;
   std::vector<double> x(static_cast<std::size_t>(logits.V));
   for (std::int64_t row = 0; row < logits.rows; ++row) {
@@ -114,9 +113,9 @@ std::vector<double> reference(Op op, const Tensor& logits, int k, Dtype out) {
     std::vector<double> summed = x;
     if (op == Op::topk_softmax) {
       std::ranges::sort(summed, std::greater());
-      summed.resize(std::min(summed.size(), static_cast<std::size_t>(k)));
+      summed.resize(std::min(summed.size(), static_cast<std::size_t>(pick.k)));
     }
-    const std::vector<bool> kept = kept_of(op, x, m, k);
+    const std::vector<bool> kept = kept_of(op, x, m, pick.threshold);
     if (keeps_a_set(op))
       for (std::size_t j = 0; j < x.size(); ++j)
         if (!kept[j]) summed[j] = -std::numeric_limits<double>::infinity();
@@ -137,7 +136,7 @@ std::vector<double> reference(Op op, const Tensor& logits, int k, Dtype out) {
       std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
         return std::isnan(x[b]) ? !std::isnan(x[a]) : x[a] > x[b];
       });
-      for (std::size_t j = 0; j < static_cast<std::size_t>(k); ++j)
+      for (std::size_t j = 0; j < static_cast<std::size_t>(pick.k); ++j)
         all.push_back(j < order.size() ? value(order[j]) : 0.0);
     } else {
       for (std::size_t j = 0; j < x.size(); ++j) all.push_back(value(j));
@@ -173,9 +172,9 @@ Tensor benchdnn_inputs(Dtype dtype, std::int64_t rows, std::int64_t V) {
   return t;
 }
 
-std::vector<Pair> outputs(const Variant& variant, Op op, const Tensor& logits, int k) {
+std::vector<Pair> outputs(const Variant& variant, Op op, const Tensor& logits, const Pick& pick) {
   constexpr std::size_t kGuard = 4096;
-  const Problem p = problem_of(variant, op, logits.rows, logits.V, k, logits.V);
+  const Problem p = problem_of(variant, op, logits.rows, logits.V, pick, logits.V);
   const auto rows = static_cast<std::size_t>(p.rows);
   const auto image = [](std::size_t bytes) {
     Image made(bytes, 0, kGuard);
@@ -192,7 +191,7 @@ std::vector<Pair> outputs(const Variant& variant, Op op, const Tensor& logits, i
   if (variant.workspace_bytes)
     if (const std::size_t n = variant.workspace_bytes(p); n > 0) images.workspace = image(n);
   if (!launch(variant, p, images, LaunchOptions{}).ok()) return {};
-  const std::vector<double> want = reference(op, logits, k, p.out);
+  const std::vector<double> want = reference(op, logits, pick, p.out);
   std::vector<Pair> pairs(want.size());
   for (std::size_t i = 0; i < want.size(); ++i)
     pairs[i] = {want[i],

@@ -30,7 +30,7 @@ std::span<const Rule> rules();
 
 /// The reference of such tests: the op in double precision, with the maximum subtracted, rounded to `out`.
 /// Values only, in rows of Problem::out_columns.
-std::vector<double> reference(Op op, const Tensor& logits, int k, Dtype out);
+std::vector<double> reference(Op op, const Tensor& logits, const Pick& pick, Dtype out);
 
 /// Inputs as such tests draw them: `rows` rows of row length V. normal: N(0, 1), as torch.randn gives.
 /// benchdnn: a few elements at 90, 89 and 88 (or 88 below zero in every other group of 64 rows), and the
@@ -40,6 +40,6 @@ Tensor benchdnn_inputs(Dtype dtype, std::int64_t rows, std::int64_t V);
 
 /// Runs the kernel once on dense rows, with its outputs set to zero before, and pairs its outputs with the
 /// reference. Empty if the launch failed: then no rule passes.
-std::vector<Pair> outputs(const Variant& variant, Op op, const Tensor& logits, int k);
+std::vector<Pair> outputs(const Variant& variant, Op op, const Tensor& logits, const Pick& pick);
 
 }  // namespace assay::peer

@@ -190,7 +190,7 @@ std::string claimed_class(const Variant& v) {
 }
 
 Record blank_probe(const Variant& variant) {
-  Record r = blank_record(variant, kProbeFamily, variant.op, kProbeV, 1, 0, 1);
+  Record r = blank_record(variant, kProbeFamily, variant.op, shape_of(1, kProbeV, {}), 1);
   Repeat again;
   again.words = "report --key " + shell_quoted(r.key);
   again.family = kProbeFamily;

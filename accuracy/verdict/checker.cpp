@@ -267,11 +267,11 @@ Record concluded(Record r, const Variant& variant, const Case& c, Judgement& j) 
   return r;
 }
 
-Record judge_written(const Variant& variant, const Case& given, Op op, int k, const WrittenRows& written,
-                     const CheckOptions& options) {
+Record judge_written(const Variant& variant, const Case& given, Op op, const Pick& pick,
+                     const WrittenRows& written, const CheckOptions& options) {
   // A case of a backward pass already has its gradients.
   const Case& c = op == Op::softmax_backward ? given : as_seen_by(variant.claim, op, given);
-  Record r = blank_record(variant, c.family(), op, c.V(), c.rows(), k, c.seed());
+  Record r = blank_record(variant, c.family(), op, shape_of(c.rows(), c.V(), pick), c.seed());
   Obstacle cannot = unjudgeable(variant, written.problem());
   if (op == Op::softmax_backward && !c.gradients())
     cannot = obstacle(Why::op, "a backward pass also needs dy");
@@ -290,13 +290,14 @@ Record judge_written(const Variant& variant, const Case& given, Op op, int k, co
   return r;
 }
 
-Record check_case(const Variant& variant, const Case& given, Op op, int k, const CheckOptions& options) {
+Record check_case(const Variant& variant, const Case& given, Op op, const Pick& pick,
+                  const CheckOptions& options) {
   const Case& c = as_seen_by(variant.claim, op, given);
-  Record r = blank_record(variant, c.family(), op, c.V(), c.rows(), k, c.seed());
+  Record r = blank_record(variant, c.family(), op, shape_of(c.rows(), c.V(), pick), c.seed());
   if (!variant.does(op))
     return not_judged(std::move(r),
                       obstacle(Why::op, std::string("the variant does not compute ") + name(op)));
-  if (const Obstacle why = unjudgeable(variant, problem_of(variant, op, c.rows(), c.V(), k, c.V())))
+  if (const Obstacle why = unjudgeable(variant, problem_of(variant, op, c.rows(), c.V(), pick, c.V())))
     return not_judged(std::move(r), why);
   if (std::string why = cannot_launch(variant); !why.empty()) {
     r.why = Why::device;
@@ -304,7 +305,7 @@ Record check_case(const Variant& variant, const Case& given, Op op, int k, const
     return r;
   }
 
-  Problem p = problem_of(variant, op, c.rows(), c.V(), k, options.pitch ? options.pitch : c.V());
+  Problem p = problem_of(variant, op, c.rows(), c.V(), pick, options.pitch ? options.pitch : c.V());
   if (options.pitch == 0) {
     const Layout room = fitted(plain_layout(), variant, p);
     p.in_pitch += room.in_gap;

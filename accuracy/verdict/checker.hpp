@@ -37,11 +37,12 @@ Record concluded(Record r, const Variant& variant, const Case& c, Judgement& j);
 /// Runs and judges. Ops without a k ignore `k`. If the candidate ends its worker process, the record's status
 /// is `crashed` or `hung`. What the candidate does outside its declared limits is recorded, but is no
 /// failure.
-Record check_case(const Variant& variant, const Case& c, Op op, int k, const CheckOptions& options = {});
+Record check_case(const Variant& variant, const Case& c, Op op, const Pick& pick,
+                  const CheckOptions& options = {});
 
 /// Judges outputs that another program wrote, with every check of check_case that needs no launch. `variant`
 /// says what to expect of the outputs; it is never run.
-Record judge_written(const Variant& variant, const Case& given, Op op, int k, const WrittenRows& written,
-                     const CheckOptions& options = {});
+Record judge_written(const Variant& variant, const Case& given, Op op, const Pick& pick,
+                     const WrittenRows& written, const CheckOptions& options = {});
 
 }  // namespace assay

@@ -140,7 +140,7 @@ void Judgement::judge_one(const WrittenRows& run, std::int64_t row, bool first) 
   }
   const RowTruth& t = case_.truth(row);
   const PreparedRow prepared =
-      prepare_row(variant_.claim, terms_, t, op_, run.problem().k, &case_.shift(row));
+      prepare_row(variant_.claim, terms_, t, op_, run.problem().pick(), &case_.shift(row));
   std::string why = prepared.outside;
   // Limits are of what is stored. What a kernel leaves out is -inf in its own logits alone.
   const bool own_logits = case_.transformed();

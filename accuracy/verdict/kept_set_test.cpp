@@ -24,12 +24,12 @@ Claim sampler() {
   return c;
 }
 
-/// One row, judged as outputs of `op` with a threshold of `k` millionths.
+/// One row, judged as outputs of `op` with a threshold.
 struct Sample {
   Claim claim = sampler();
   std::vector<float> x;
   Op op;
-  int k;
+  double threshold;
   Tier tier = Tier::fast;
   double slack = 0;  // of every logit, if the kernel computes them itself
   Dtype out = Dtype::f32;
@@ -44,7 +44,7 @@ struct Sample {
   Terms terms() const { return terms_of(claim, Backend::host, out, static_cast<std::int64_t>(x.size())); }
   std::vector<Member> sets() const {
     const RowTruth t = truth();
-    const PreparedRow p = prepare_row(claim, terms(), t, op, k);
+    const PreparedRow p = prepare_row(claim, terms(), t, op, of_threshold(threshold));
     const Terms of = terms();
     const SetQuestion q{op, p.threshold, claim, of, t, p.shift(), *p.bounds};
     return members(q, by_rank(q, std::vector<bool>(x.size(), false)));
@@ -61,7 +61,7 @@ struct Sample {
   /// The first check that fails, or nothing. `open`: elements that may go either way.
   std::string judge(const std::vector<double>& y, std::int64_t* open = nullptr) const {
     const RowTruth t = truth();
-    const PreparedRow p = prepare_row(claim, terms(), t, op, k);
+    const PreparedRow p = prepare_row(claim, terms(), t, op, of_threshold(threshold));
     std::vector<std::uint64_t> bits;
     for (const double g : y) bits.push_back(encode(out, g));
     RowOutput got;
@@ -86,7 +86,7 @@ std::string shown(const std::vector<Member>& all) {
 
 TEST(KeptSet, MinPKeepsWhatReachesItsPartOfTheLargest) {
   // ln 0.25 = -1.386...
-  const Sample s{.x = {0, -1.3f, -1.4f, -8, 0}, .op = Op::min_p, .k = 250000};
+  const Sample s{.x = {0, -1.3f, -1.4f, -8, 0}, .op = Op::min_p, .threshold = 0.25};
   EXPECT_EQ(shown(s.sets()), "kk--k");
   EXPECT_EQ(s.judge(s.softmax_of({true, true, false, false, true})), "");
   EXPECT_EQ(s.judge(s.softmax_of({true, true, true, false, true})), "kept");
@@ -95,12 +95,12 @@ TEST(KeptSet, MinPKeepsWhatReachesItsPartOfTheLargest) {
   of_the_row[2] = of_the_row[3] = 0;
   EXPECT_NE(s.judge(of_the_row), "");
   // The maxima reach every threshold up to 1.
-  EXPECT_EQ(shown(Sample{.x = {2, 2, 1.9999f}, .op = Op::min_p, .k = kMillion}.sets()), "kk-");
+  EXPECT_EQ(shown(Sample{.x = {2, 2, 1.9999f}, .op = Op::min_p, .threshold = 1}.sets()), "kk-");
 }
 
 /// fl(ln 0.25) is closer to ln 0.25 than an exp is exact: such an element is open, and counted.
 TEST(KeptSet, WhatTheErrorsReachMayGoEitherWay) {
-  const Sample s{.x = {0, -1.3862944f, -3}, .op = Op::min_p, .k = 250000};
+  const Sample s{.x = {0, -1.3862944f, -3}, .op = Op::min_p, .threshold = 0.25};
   EXPECT_EQ(shown(s.sets()), "ko-");
   std::int64_t open = 0;
   EXPECT_EQ(s.judge(s.softmax_of({true, true, false}), &open), "");
@@ -116,10 +116,10 @@ TEST(KeptSet, WhatTheErrorsReachMayGoEitherWay) {
 TEST(KeptSet, TopPEndsWithTheElementThatReachesTheThreshold) {
   // e^0 : e^-1 : e^-2 : e^-3 = 0.644, 0.237, 0.087, 0.032.
   const std::vector<float> x = {-2, 0, -3, -1};
-  EXPECT_EQ(shown(Sample{.x = x, .op = Op::top_p, .k = 600000}.sets()), "-k--");
-  EXPECT_EQ(shown(Sample{.x = x, .op = Op::top_p, .k = 700000}.sets()), "-k-k");
-  EXPECT_EQ(shown(Sample{.x = x, .op = Op::top_p, .k = 900000}.sets()), "kk-k");
-  const Sample s{.x = x, .op = Op::top_p, .k = 700000};
+  EXPECT_EQ(shown(Sample{.x = x, .op = Op::top_p, .threshold = 0.6}.sets()), "-k--");
+  EXPECT_EQ(shown(Sample{.x = x, .op = Op::top_p, .threshold = 0.7}.sets()), "-k-k");
+  EXPECT_EQ(shown(Sample{.x = x, .op = Op::top_p, .threshold = 0.9}.sets()), "kk-k");
+  const Sample s{.x = x, .op = Op::top_p, .threshold = 0.7};
   EXPECT_EQ(s.judge(s.softmax_of({false, true, false, true})), "");
   EXPECT_EQ(s.judge(s.softmax_of({false, true, false, false})), "kept");
   EXPECT_EQ(s.judge(s.softmax_of({true, true, false, true})), "kept");
@@ -127,7 +127,7 @@ TEST(KeptSet, TopPEndsWithTheElementThatReachesTheThreshold) {
 }
 
 TEST(KeptSet, TiesOfTopPAreTakenByIndexIfTheClaimSaysSo) {
-  Sample s{.x = std::vector<float>(10, 0.5f), .op = Op::top_p, .k = 350000};
+  Sample s{.x = std::vector<float>(10, 0.5f), .op = Op::top_p, .threshold = 0.35};
   std::vector<bool> first(10), last(10), some(10);
   for (std::size_t i = 0; i < 4; ++i) first[i] = last[9 - i] = some[2 * i + 1] = true;
   EXPECT_EQ(shown(s.sets()), "kkkk------");
@@ -145,8 +145,8 @@ TEST(KeptSet, TiesOfTopPAreTakenByIndexIfTheClaimSaysSo) {
 /// The threshold is the first element's probability to six digits: with arithmetic in f16 it may reach it or
 /// not.
 TEST(KeptSet, TheEndOfTopPMayBeOpen) {
-  Sample s{.x = {1, 1, -4}, .op = Op::top_p, .k = 0};
-  s.k = static_cast<int>(std::lround(s.truth().lo[0] * kMillion));
+  Sample s{.x = {1, 1, -4}, .op = Op::top_p, .threshold = 0};
+  s.threshold = std::round(s.truth().lo[0] * 1e6) / 1e6;
   s.claim.exp = Exp::half;
   s.claim.internals = Internals::f16;
   EXPECT_EQ(shown(s.sets()), "ko-");
@@ -154,15 +154,15 @@ TEST(KeptSet, TheEndOfTopPMayBeOpen) {
 
 /// 2e-6 is subnormal in f16, and so is an exp near it.
 TEST(KeptSet, SubnormalExpsLeaveMoreOpen) {
-  Sample s{.x = {0, -13.05f, -9, -16}, .op = Op::min_p, .k = 2};
+  Sample s{.x = {0, -13.05f, -9, -16}, .op = Op::min_p, .threshold = 2e-06};
   EXPECT_EQ(shown(s.sets()), "kkk-");
   s.claim.exp = Exp::half;
   s.claim.internals = Internals::f16;
   EXPECT_EQ(shown(s.sets()), "kok-");
 }
 
-Sample flushing(std::vector<float> x, Op op, int k) {
-  Sample s{.x = std::move(x), .op = op, .k = k, .out = Dtype::f16};
+Sample flushing(std::vector<float> x, Op op, double threshold) {
+  Sample s{.x = std::move(x), .op = op, .threshold = threshold, .out = Dtype::f16};
   s.claim.exp = Exp::half;
   s.claim.internals = Internals::f16;
   s.claim.ftz = true;
@@ -174,7 +174,7 @@ Sample flushing(std::vector<float> x, Op op, int k) {
 TEST(KeptSet, WhatIsKeptMayVanishBesideAllThatMayBeKept) {
   std::vector<float> x(20000, -1e-4f);
   x[0] = 0;
-  const Sample s = flushing(x, Op::min_p, kMillion);
+  const Sample s = flushing(x, Op::min_p, 1);
   EXPECT_EQ(s.judge(std::vector<double>(x.size(), 0.0)), "");
   std::vector<double> alone(x.size(), 0.0);
   alone[0] = 1;
@@ -188,7 +188,7 @@ TEST(KeptSet, WhatIsKeptMayVanishBesideAllThatMayBeKept) {
 TEST(KeptSet, QuotientsMayVanishFromTheSumOfTopP) {
   std::vector<float> x(12004, std::log(5e-4f));
   std::fill(x.begin(), x.begin() + 4, 0.0f);
-  const Sample s = flushing(x, Op::top_p, 500000);
+  const Sample s = flushing(x, Op::top_p, 0.5);
   std::vector<double> whole(x.size(), 0.0);
   std::fill(whole.begin(), whole.begin() + 4, round_to(Dtype::f16, 0.1));
   EXPECT_EQ(s.judge(whole), "");
@@ -199,8 +199,8 @@ TEST(KeptSet, QuotientsMayVanishFromTheSumOfTopP) {
 /// Small elements behind one that reaches the threshold, or does not: all of them are open, and a kernel
 /// keeps the first ones.
 TEST(KeptSet, ASetOfTopPHasNoGaps) {
-  Sample s{.x = {1, -8, -8.5f, -9}, .op = Op::top_p, .k = 0};
-  s.k = static_cast<int>(std::lround(s.truth().lo[0] * kMillion));
+  Sample s{.x = {1, -8, -8.5f, -9}, .op = Op::top_p, .threshold = 0};
+  s.threshold = std::round(s.truth().lo[0] * 1e6) / 1e6;
   s.claim.exp = Exp::half;
   s.claim.internals = Internals::f16;
   ASSERT_EQ(shown(s.sets()), "kooo");
@@ -212,7 +212,7 @@ TEST(KeptSet, ASetOfTopPHasNoGaps) {
 
 /// A row whose logits the kernel computes: two of them are so close that either may rank first.
 TEST(KeptSet, LogitsOfOperandsMayChangePlaces) {
-  Sample s{.x = {1, 0.9999f, -5}, .op = Op::top_p, .k = 400000};
+  Sample s{.x = {1, 0.9999f, -5}, .op = Op::top_p, .threshold = 0.4};
   EXPECT_EQ(shown(s.sets()), "k--");
   EXPECT_EQ(s.judge(s.softmax_of({false, true, false})), "kept");
   s.slack = 1e-3;
@@ -221,7 +221,7 @@ TEST(KeptSet, LogitsOfOperandsMayChangePlaces) {
   EXPECT_EQ(s.judge(s.softmax_of({false, true, false})), "");
   EXPECT_EQ(s.judge({0, 0, 0}), "kept");
   EXPECT_EQ(s.judge({0, 0, 1}), "kept");
-  s.op = Op::min_p, s.k = kMillion;
+  s.op = Op::min_p, s.threshold = 1;
   EXPECT_EQ(shown(s.sets()), "oo-");
   EXPECT_EQ(s.judge(s.softmax_of({false, true, false})), "");
   EXPECT_EQ(s.judge({0, 0, 0}), "kept");
@@ -229,7 +229,7 @@ TEST(KeptSet, LogitsOfOperandsMayChangePlaces) {
 
 /// Equal maxima of which the first is not in the set.
 TEST(KeptSet, TheFirstMaximumMayBeOutside) {
-  Sample s{.x = {3, 3}, .op = Op::top_p, .k = 400000};
+  Sample s{.x = {3, 3}, .op = Op::top_p, .threshold = 0.4};
   s.claim.ties = Ties::larger_index;
   EXPECT_EQ(shown(s.sets()), "-k");
   EXPECT_EQ(s.judge({0, 1}), "");
@@ -238,7 +238,7 @@ TEST(KeptSet, TheFirstMaximumMayBeOutside) {
 
 TEST(KeptSet, SpecialRowsFollowThePolicy) {
   const float nan = std::nanf("");
-  const Sample s{.x = {1, nan, 0}, .op = Op::top_p, .k = 500000};
+  const Sample s{.x = {1, nan, 0}, .op = Op::top_p, .threshold = 0.5};
   const double n = std::nan("");
   EXPECT_EQ(s.judge({n, n, n}), "");
   EXPECT_EQ(s.judge({1, n, 0}), "special");
@@ -246,7 +246,7 @@ TEST(KeptSet, SpecialRowsFollowThePolicy) {
 
 TEST(KeptSet, WhatIsLeftIsEnclosed) {
   for (const Tier tier : {Tier::fast, Tier::mpfr}) {
-    const Sample s{.x = {0.25f, -1.5f, 2, 0.125f, -3}, .op = Op::min_p, .k = 100000, .tier = tier};
+    const Sample s{.x = {0.25f, -1.5f, 2, 0.125f, -3}, .op = Op::min_p, .threshold = 0.1, .tier = tier};
     const RowTruth t = kept_truth(s.truth(), {true, false, true, true, false});
     const std::vector<float> those = {0.25f, 2, 0.125f};
     const std::vector<Enclosure> apart = eigen_softmax(Dtype::f32, those.data(), 3);
@@ -261,18 +261,21 @@ TEST(KeptSet, WhatIsLeftIsEnclosed) {
   }
 }
 
-TEST(KeptSet, ThresholdsAreMillionths) {
+TEST(KeptSet, AProblemHasAThresholdAboveZero) {
   Problem p;
   p.op = Op::top_p;
-  p.k = 900000;
-  EXPECT_EQ(p.threshold(), 0.9f);
+  p.threshold = 0.9f;
   EXPECT_EQ(invalid_reason(p), "");
-  p.k = kMillion + 1;
-  EXPECT_NE(invalid_reason(p), "");
-  EXPECT_EQ(words_of_k(Op::top_p, 50000), "threshold 0.05");
-  EXPECT_EQ(words_of_k(Op::min_p, kMillion), "threshold 1");
-  EXPECT_EQ(words_of_k(Op::topk, 5), "k = 5");
-  EXPECT_EQ(words_of_k(Op::softmax, 5), "");
+  for (const float wrong : {0.0f, -0.5f, 1.5f, std::nanf("")}) {
+    p.threshold = wrong;
+    EXPECT_NE(invalid_reason(p), "") << wrong;
+  }
+  EXPECT_EQ(words_of(Op::top_p, of_threshold(0.05)), "threshold 0.05");
+  EXPECT_EQ(words_of(Op::top_p, of_threshold(0.000001)), "threshold 0.000001");
+  EXPECT_EQ(words_of(Op::top_p, of_threshold(1e-20)), "threshold 1e-20");
+  EXPECT_EQ(words_of(Op::min_p, of_threshold(1)), "threshold 1");
+  EXPECT_EQ(words_of(Op::topk, 5), "k = 5");
+  EXPECT_EQ(words_of(Op::softmax, 5), "");
   Variant v;
   v.op = Op::min_p;
   apply_declaration("epsilon=1e-6", v);

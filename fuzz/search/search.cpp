@@ -175,7 +175,7 @@ void device_batch(SearchResult& r, DeviceBatch& batch, const GenomeEvaluator& ev
 /// A device that no longer answers makes CUDA unusable in this process: nothing more can be tried.
 void note_lost_device(SearchResult& r, const Variant& v, Op op, const std::string& words,
                       std::int64_t number) {
-  Record record = blank_record(v, "fuzz", op, 0, 0, 0, 0);
+  Record record = blank_record(v, "fuzz", op, {}, 0);
   record.status = Status::crashed;
   record.reason = words;
   r.failures.push_back({{name(Status::crashed), "finite"}, Genome{}, record, number});

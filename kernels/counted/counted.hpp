@@ -34,9 +34,9 @@ const std::vector<Variant>& counted_variants();
 const Variant* find_counted(std::string_view key);
 
 /// A k or a threshold with which an op takes few elements of a row of normal logits: what a claim of accesses
-/// is for. 0 for ops that have neither.
-constexpr int k_of_few(Op op) {
-  return selects(op) ? 5 : op == Op::min_p ? 900000 : op == Op::top_p ? 10000 : 0;
+/// is for.
+constexpr Pick pick_of_few(Op op) {
+  return op == Op::min_p ? of_threshold(0.9) : op == Op::top_p ? of_threshold(0.01) : usual_pick(op);
 }
 
 /// Launches a counted variant once on `logits` (dense rows in its dtype). Throws std::runtime_error with the

@@ -22,7 +22,7 @@ AccessCounts counts_of(const Variant& v, std::int64_t V, std::int64_t rows) {
   p.in = p.out = v.dtype;
   p.rows = rows;
   p.V = p.in_pitch = p.out_pitch = V;
-  p.k = k_of_few(v.op);
+  p.take(pick_of_few(v.op));
   return count_accesses(v, p, logits.bytes);
 }
 

@@ -185,7 +185,7 @@ Described Supervisor::describe(std::uint32_t entry) const { return description_-
 
 std::uint64_t Supervisor::workspace_bytes(std::uint32_t entry, bool on_device, const Problem& p) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const std::array<std::int64_t, 10> key = {entry,
+  const std::array<std::int64_t, 11> key = {entry,
                                             static_cast<std::int64_t>(p.op),
                                             static_cast<std::int64_t>(p.in),
                                             static_cast<std::int64_t>(p.out),
@@ -194,7 +194,8 @@ std::uint64_t Supervisor::workspace_bytes(std::uint32_t entry, bool on_device, c
                                             p.in_pitch,
                                             p.out_pitch,
                                             std::bit_cast<std::int32_t>(p.scale),
-                                            p.k};
+                                            p.k,
+                                            std::bit_cast<std::int32_t>(p.threshold)};
   if (const auto known = workspaces_.find(key); known != workspaces_.end()) return known->second;
   Workspace request;
   request.entry = entry;
@@ -276,7 +277,7 @@ double Supervisor::first_patience() const {
 bool Supervisor::first_of_its_shape(std::uint32_t entry, const Problem& p, const Images& images) {
   return shapes_
       .insert({entry, static_cast<std::int64_t>(p.op), p.rows, p.V, p.in_pitch, p.out_pitch, p.k,
-               static_cast<std::int64_t>(images.logits.offset()),
+               std::bit_cast<std::int32_t>(p.threshold), static_cast<std::int64_t>(images.logits.offset()),
                static_cast<std::int64_t>(images.probs.offset())})
       .second;
 }

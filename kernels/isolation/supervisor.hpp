@@ -164,8 +164,8 @@ class Supervisor {
   std::shared_ptr<const Description> description_;  // what the first worker of this file said
   std::string two_faced_;                           // that a later one said something else
   std::string made_of_;
-  std::set<std::array<std::int64_t, 9>> shapes_;  // shapes that the worker was given
-  std::uint64_t base_ = 0;                        // where the worker maps the arena's regions
+  std::set<std::array<std::int64_t, 10>> shapes_;  // shapes that the worker was given
+  std::uint64_t base_ = 0;                         // where the worker maps the arena's regions
   std::uint32_t sequence_ = 0;
   bool hung_ = false;       // it has hung before
   double slowest_ = 0;      // the longest time until an answer, in seconds
@@ -181,7 +181,7 @@ class Supervisor {
   bool looked_at_ = false;             // LoadedFiles knows this worker
   bool remembers_ = false;
   std::vector<std::byte> remembered_[kSlots][kBuffers];
-  std::map<std::array<std::int64_t, 10>, std::uint64_t> workspaces_;
+  std::map<std::array<std::int64_t, 11>, std::uint64_t> workspaces_;
   LaunchOutcome workspace_failure_;
 };
 

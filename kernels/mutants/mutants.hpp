@@ -26,7 +26,7 @@ struct Expect {
   const char* family = "normal_1";  // "": every family at every listed V (right kernels)
   std::int64_t V = 129;
   const char* check = "";  // the check that must fail there; others may fail too
-  int k = 5;               // for top-k
+  Pick pick = 5;           // for top-k; of min_p and top_p the threshold
   std::int64_t rows = 0;   // 0: the family's own number of rows, at least 3
   const char* group = "families";
   const char* setup = "";  // of the group: what else the case varies

@@ -112,19 +112,19 @@ bool plant(const char* id, const char* fault, Op op, Fault f, const Expect& expe
       id, fault, __FILE__, op, claim,
       [f, op](const Problem& p, const Buffers& b, const Stream& s) {
         launch(keep_a_set<T>, grid_for(p.rows, s), kThreads, 0, s, f, op == Op::top_p, logits_of<T>(p, b),
-               values_of<T>(p, b), p.threshold(), p.V);
+               values_of<T>(p, b), p.threshold, p.V);
       },
       expect);
 }
 
-constexpr int kTwentieth = 50000, kNineTenths = 900000, kHalf = 500000;
+constexpr Pick kTwentieth = of_threshold(0.05), kNineTenths = of_threshold(0.9), kHalf = of_threshold(0.5);
 
 const bool planted[] = {
     plant("R44", "min_p_none", Op::min_p, Fault::none, {"normal_1", 129, "", kTwentieth}),
     plant<f16>("R44", "min_p_none_f16", Op::min_p, Fault::none, {"normal_1", 129, "", kTwentieth}),
     plant("X79", "min_p_absolute_threshold", Op::min_p, Fault::absolute_threshold,
           {"normal_1", 129, "kept", kTwentieth}),
-    plant("X80", "min_p_exclusive", Op::min_p, Fault::exclusive, {"normal_1", 129, "kept", kMillion}),
+    plant("X80", "min_p_exclusive", Op::min_p, Fault::exclusive, {"normal_1", 129, "kept", of_threshold(1)}),
     plant("X81", "min_p_sum_of_the_row", Op::min_p, Fault::sum_of_the_row,
           {"normal_1", 129, "row_sum", kTwentieth}),
     plant("X82", "min_p_logarithm_to_base_2", Op::min_p, Fault::logarithm_to_base_2,

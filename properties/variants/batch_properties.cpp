@@ -47,10 +47,10 @@ bool claims_the_row_alone(const Variant& v) {
 
 void duplicated_rows(const Variant& v) {
   const Row row = draw_row(v);
-  const int k = draw_k(v, row);
+  const Pick pick = draw_pick(v, row);
   Draw draw = draw_more();
   const Row other = neighbour_of(row, Structure::uniform, draw);
-  const Answer a = run(v, v.op, tensor_of({row, other, row, row}), {.k = k});
+  const Answer a = run(v, v.op, tensor_of({row, other, row, row}), {.pick = pick});
   RC_ASSERT(same_row(a, 0, a, 2));
   RC_ASSERT(same_row(a, 0, a, 3));
 }
@@ -58,13 +58,13 @@ void duplicated_rows(const Variant& v) {
 /// Rows of NaN and infinities on either side give the same bits as ordinary rows on either side.
 void neighbours_do_not_leak(const Variant& v) {
   const Row row = draw_row(v);
-  const int k = draw_k(v, row);
+  const Pick pick = draw_pick(v, row);
   Draw draw = draw_more();
   const Row calm = neighbour_of(row, Structure::uniform, draw);
   const Row poison = neighbour_of(row, Structure::poisoned, draw);
   const Row nothing = neighbour_of(row, Structure::all_neg_inf, draw);
-  const Answer among_calm = run(v, v.op, tensor_of({calm, row, calm, row, calm}), {.k = k});
-  const Answer among_poison = run(v, v.op, tensor_of({poison, row, poison, row, nothing}), {.k = k});
+  const Answer among_calm = run(v, v.op, tensor_of({calm, row, calm, row, calm}), {.pick = pick});
+  const Answer among_poison = run(v, v.op, tensor_of({poison, row, poison, row, nothing}), {.pick = pick});
   RC_ASSERT(same_row(among_calm, 1, among_poison, 1));
   RC_ASSERT(same_row(among_calm, 3, among_poison, 3));
 }
@@ -72,7 +72,7 @@ void neighbours_do_not_leak(const Variant& v) {
 /// A row alone, and at any place in a batch of any size, with gaps between the rows and few blocks.
 void any_batch(const Variant& v) {
   const Row row = draw_row(v);
-  const int k = draw_k(v, row);
+  const Pick pick = draw_pick(v, row);
   Draw draw = draw_more();
   // A block may hold 8 or 64 rows; more rows need the next block.
   const std::size_t size = draw.one_in(6) ? 65 + draw.below(16) : 2 + draw.below(9);
@@ -81,8 +81,8 @@ void any_batch(const Variant& v) {
   RC_CLASSIFY(place > 0, "not the first row");
   std::vector<Row> rows(size, neighbour_of(row, Structure::uniform, draw));
   rows[place] = row;
-  const Answer alone = run(v, v.op, tensor_of({row}), {.k = k});
-  VariantRunOptions options{.k = k, .gap = static_cast<std::int64_t>(draw.below(4))};
+  const Answer alone = run(v, v.op, tensor_of({row}), {.pick = pick});
+  VariantRunOptions options{.pick = pick, .gap = static_cast<std::int64_t>(draw.below(4))};
   options.launch.max_blocks = static_cast<std::int64_t>(draw.below(3));
   const Answer batch = run(v, v.op, tensor_of(rows), options);
   RC_ASSERT(same_row(alone, 0, batch, static_cast<std::int64_t>(place)));
@@ -105,11 +105,11 @@ bool claims_run_to_run(const Variant& v) { return v.claim.determinism != Determi
 /// On the host the schedule of threads, warps and blocks is a seed. On a GPU it is just another launch.
 void any_schedule(const Variant& v) {
   const Row row = draw_row(v);
-  const int k = draw_k(v, row);
+  const Pick pick = draw_pick(v, row);
   Draw draw = draw_more();
   const Tensor rows = tensor_of({row, neighbour_of(row, Structure::uniform, draw)});
-  const Answer first = run(v, v.op, rows, {.k = k});
-  VariantRunOptions options{.k = k};
+  const Answer first = run(v, v.op, rows, {.pick = pick});
+  VariantRunOptions options{.pick = pick};
   options.launch.schedule = 1 + draw.below(1u << 20);
   RC_CLASSIFY(row.logits.size() > 256, "more than 256 logits");
   const Answer second = run(v, v.op, rows, options);

@@ -37,12 +37,13 @@ Interval logarithm(const RowLimits& l, Dtype out, Enclosure y, double bound) {
 
 }  // namespace
 
-RowLimits limits_of(const Variant& variant, Op op, const Row& row, int k) {
+RowLimits limits_of(const Variant& variant, Op op, const Row& row, const Pick& pick) {
   RowLimits l;
   const Tensor logits = tensor_of({row});
   l.truth = row_truth(variant.dtype, logits.row(0), logits.V, variant.dtype, {.tier = Tier::fast});
   l.terms = terms_of(variant.claim, variant.backend, variant.out(), logits.V);
-  PreparedRow prepared = prepare_row(variant.claim, l.terms, l.truth, op == Op::topk ? Op::softmax : op, k);
+  PreparedRow prepared =
+      prepare_row(variant.claim, l.terms, l.truth, op == Op::topk ? Op::softmax : op, pick);
   l.shift = std::move(prepared.own_shift);
   l.bounds = std::move(*prepared.bounds);
   const std::vector<double> logits_of_row = l.truth.x;

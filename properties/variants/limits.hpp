@@ -27,8 +27,8 @@ struct RowLimits {
   RowBounds bounds;
   std::vector<Interval> value;  // per column: probability or log-probability; for lse one entry
 };
-/// `k`: of op topk_softmax, whose values depend on it.
-RowLimits limits_of(const Variant& variant, Op op, const Row& row, int k = 0);
+/// `pick`: of op topk_softmax, whose values depend on it.
+RowLimits limits_of(const Variant& variant, Op op, const Row& row, const Pick& pick = {});
 
 /// True if g and h, from intervals around the same exact value, differ by at most the sum of both bounds.
 bool agree(double g, const Interval& of_g, double h, const Interval& of_h);

@@ -23,13 +23,13 @@ Row repeated_at_times(Row row) {
 
 /// The outputs of the launch's only row pass all checks.
 void kept_set(const Variant& v, const Row& row) {
-  const int k = draw_k(v, row);
+  const Pick pick = draw_pick(v, row);
   classify(row);
   const Tensor logits = tensor_of({row});
   const RowTruth truth = row_truth(v.dtype, logits.row(0), logits.V, v.dtype);
   const Terms terms = terms_of(v.claim, v.backend, v.out(), logits.V);
-  const PreparedRow prepared = prepare_row(v.claim, terms, truth, v.op, k);
-  const Answer answer = run(v, v.op, logits, {.k = k});
+  const PreparedRow prepared = prepare_row(v.claim, terms, truth, v.op, pick);
+  const Answer answer = run(v, v.op, logits, {.pick = pick});
   if (!prepared.outside.empty() || !outside_values(v, truth.x).empty()) return;
   std::vector<double> values;
   for (std::int64_t j = 0; j < answer.problem.V; ++j) values.push_back(answer.value(0, j));

@@ -49,7 +49,7 @@ void prefix_of_the_sort(const Variant& v) {
   classify(row);
   const auto V = static_cast<std::int64_t>(row.logits.size());
   RC_CLASSIFY(k > V, "k exceeds the row");
-  const Answer a = run(v, v.op, tensor_of({row}), {.k = k});
+  const Answer a = run(v, v.op, tensor_of({row}), {.pick = k});
   const std::vector<std::int64_t> order = sorted(row, v.claim.policy.nan_order);
   bool ties = false;
   for (std::int64_t r = 0; r < k; ++r) {
@@ -80,7 +80,7 @@ void prefix_but_for_close_logits(const Variant& v) {
   const int k = draw_k(v, row);
   classify(row);
   const RowLimits l = limits_of(v, v.op, row);
-  const Answer a = run(v, v.op, tensor_of({row}), {.k = k});
+  const Answer a = run(v, v.op, tensor_of({row}), {.pick = k});
   const auto V = static_cast<std::int64_t>(row.logits.size());
   const auto own = [&](std::int64_t i) {
     const auto j = static_cast<std::size_t>(i);
@@ -118,8 +118,8 @@ void shorter_selection(const Variant& v) {
   classify(row);
   const int longer = largest_k(v, row);
   const int k = std::min(draw_k(v, row), longer);
-  const Answer a = run(v, v.op, tensor_of({row}), {.k = k}),
-               b = run(v, v.op, tensor_of({row}), {.k = longer});
+  const Answer a = run(v, v.op, tensor_of({row}), {.pick = k}),
+               b = run(v, v.op, tensor_of({row}), {.pick = longer});
   RC_CLASSIFY(k < longer, "a shorter selection");
   std::optional<RowLimits> limits;
   for (std::int64_t r = 0; r < k; ++r) {
@@ -164,7 +164,7 @@ void values_are_those_of_the_row(const Variant& v) {
   const RowLimits l = limits_of(v, v.op, row), of_whole = limits_of(whole, op, row);
   if (!l.outside.empty() || !of_whole.outside.empty()) return;
   RC_TAG(std::string("inside both domains"));
-  const Answer a = run(v, v.op, tensor_of({row}), {.k = k}), b = run(whole, op, tensor_of({row}));
+  const Answer a = run(v, v.op, tensor_of({row}), {.pick = k}), b = run(whole, op, tensor_of({row}));
   bool equal = true;
   for (std::int64_t r = 0; r < std::min<std::int64_t>(k, a.problem.V); ++r) {
     const std::int64_t j = a.index(0, r);

@@ -21,10 +21,10 @@ bool has_normalizer(const Variant& v) { return v.does(Op::normalizer); }
 /// Runs one row with one key; every value must be in its interval. Rows outside the key's domain are run too.
 void within_bound(const Variant& v, const std::vector<Structure>& structures) {
   const Row row = *variant_rows(structures, v.dtype);
-  const int k = draw_k(v, row);
+  const Pick pick = draw_pick(v, row);
   classify(row);
-  const RowLimits limits = limits_of(v, v.op, row, k);
-  const Answer answer = run(v, v.op, tensor_of({row}), {.k = k});
+  const RowLimits limits = limits_of(v, v.op, row, pick);
+  const Answer answer = run(v, v.op, tensor_of({row}), {.pick = pick});
   RC_CLASSIFY(limits.outside.empty(), "inside the domain");
   RC_CLASSIFY(row.logits.size() > 1024, "more than 1024 logits");
   if (!limits.outside.empty()) return;
@@ -146,7 +146,7 @@ Row selection_of(const Row& row, const Answer& a) {
 /// A special row gives NaN everywhere, or what the claim's policy says.
 void special_rows(const Variant& v) {
   const Row row = *variant_rows({Structure::poisoned, Structure::all_neg_inf}, v.dtype);
-  const int k = draw_k(v, row);
+  const Pick pick = draw_pick(v, row);
   classify(row);
   const bool infinite = !row.has(FloatClass::nan) && row.has(FloatClass::positive_infinity);
   RC_CLASSIFY(infinite, "+inf alone");
@@ -154,7 +154,7 @@ void special_rows(const Variant& v) {
     // For naive kernels a finite logit whose e^x overflows counts as +inf.
     for (Float x : row.logits) RC_PRE(!std::isfinite(x.value()) || x.value() < 88.7);
   }
-  const Answer answer = run(v, v.op, tensor_of({row}), {.k = k});
+  const Answer answer = run(v, v.op, tensor_of({row}), {.pick = pick});
   const Policy policy = v.claim.policy;
   std::vector<double> values;
   for (const Float x : row.logits) values.push_back(x.value());

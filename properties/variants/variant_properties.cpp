@@ -89,16 +89,18 @@ int largest_k(const Variant& variant, const Row& row) {
   return std::min(variant.max_k, variant.limits.k_up_to_V ? V : std::max(256, 2 * V));
 }
 
+Pick draw_pick(const Variant& variant, const Row& row) {
+  if (!keeps_a_set(variant.op)) return draw_k(variant, row);
+  const rc::Gen<double> threshold = [op = variant.op](const rc::Random& random, int) {
+    Draw draw{random};
+    const std::vector<Pick> usual = thresholds(op, true);
+    return rc::shrinkable::just(draw.one_in(2) ? usual[draw.below(usual.size())].threshold
+                                               : static_cast<double>(1 + draw.below(1000000)) / 1000000);
+  };
+  return of_threshold(*threshold);
+}
+
 int draw_k(const Variant& variant, const Row& row) {
-  if (keeps_a_set(variant.op)) {
-    const rc::Gen<int> threshold = [op = variant.op](const rc::Random& random, int) {
-      Draw draw{random};
-      const std::vector<int> usual = thresholds(op, true);
-      return rc::shrinkable::just(draw.one_in(2) ? usual[draw.below(usual.size())]
-                                                 : 1 + static_cast<int>(draw.below(kMillion)));
-    };
-    return *threshold;
-  }
   const int most = largest_k(variant, row);
   if (most == 0) return 0;
   const rc::Gen<int> k = [most](const rc::Random& random, int) {

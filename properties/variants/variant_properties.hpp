@@ -40,6 +40,8 @@ bool is_finite_or_masked(const Row& row);
 rc::Gen<Row> variant_rows(std::vector<Structure> structures, Dtype format);
 /// The largest k that the variant takes on this row; 0 for ops without k.
 int largest_k(const Variant& variant, const Row& row);
+/// A random threshold for a variant that has one, and draw_k for others.
+Pick draw_pick(const Variant& variant, const Row& row);
 /// A random k for this variant: small, its largest, or more than the row has. 0 for ops without k.
 int draw_k(const Variant& variant, const Row& row);
 bool any_variant(const Variant& variant);

@@ -62,7 +62,7 @@ Answer run(const Variant& variant, Op op, const Tensor& logits, const VariantRun
   p.out = variant.out();
   p.rows = logits.rows;
   p.V = logits.V;
-  p.k = has_k(op) ? options.k : 0;
+  if (picks(op)) p.take(options.pick);
   p.operands = variant.operands;
   const std::int64_t gap = variant.limits.dense ? 0 : options.gap;
   p.in_pitch = p.V + gap;

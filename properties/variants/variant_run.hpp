@@ -12,7 +12,7 @@
 namespace assay {
 
 struct VariantRunOptions {
-  int k = 0;             // for ops that have one
+  Pick pick = {};
   std::int64_t gap = 0;  // gap between rows, in elements, in input and output
   LaunchOptions launch = {};
 };

@@ -59,6 +59,12 @@ std::string render_certificate(const Certificate& c) {
   return text_of_members(std::move(j));
 }
 
+std::string op_of(const Certificate& c, const CertifiedSpeed& s) {
+  for (const CertifiedKernel& k : c.kernels)
+    if (k.key == s.key) return k.op;
+  return {};
+}
+
 Certificate certificate_from_text(const std::string& text, const std::string& file) {
   try {
     const nlohmann::json j = parse_json(text);
@@ -70,7 +76,12 @@ Certificate certificate_from_text(const std::string& text, const std::string& fi
                                    dumped_members(j["version"], -1), kCertificateVersion));
     if (!j.contains("sha256") || !j["sha256"].is_string()) throw InputError("field sha256: is missing");
     refuse_unknown(j, certificate_schema());
-    return fields_from_json<Certificate>(j);
+    auto c = fields_from_json<Certificate>(j);
+    for (std::size_t i = 0; i < c.cases.size(); ++i)
+      read_old_threshold(j["cases"][i], c.cases[i].op, c.cases[i]);
+    for (std::size_t i = 0; i < c.speed.size(); ++i)
+      read_old_threshold(j["speed"][i], op_of(c, c.speed[i]), c.speed[i]);
+    return c;
   } catch (const InputError& e) {
     throw InputError(file + ": " + e.what());
   } catch (const nlohmann::json::exception& e) {

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "reference/ops.hpp"
+
 namespace assay {
 
 /// A change that a reader of older certificates would stumble over gives the next number.
@@ -75,10 +77,8 @@ struct CertifiedKernel : AdoptedKernel {
 };
 
 /// How long one configuration took.
-struct CertifiedSpeed {
+struct CertifiedSpeed : CaseShape {
   std::string key, verified;  // verified: were the outputs of the timed launches right?
-  std::int64_t rows = 0, V = 0;
-  int k = 0;
   /// share_of_fastest: of the fastest way in which the machine moved as many bytes (share_of_fastest of a
   /// SweepRecord). Certificates from before it was measured lack it.
   std::optional<double> median_us, gb_per_s, share_of_copy, share_of_fastest;
@@ -98,11 +98,9 @@ struct CertifiedStep {
 };
 
 /// A case that `assay verify` may replay.
-struct CertifiedCase {
+struct CertifiedCase : CaseShape {
   bool worst = false;  // always replayed
   std::string key, group, setup, family, op;
-  std::int64_t V = 0, rows = 0;
-  int k = 0;
   std::uint64_t seed = 0;
   std::string status, check;  // check: the first that failed
   std::int64_t rows_judged = 0;
@@ -144,6 +142,8 @@ struct Certificate : AdoptionCall {
 };
 
 const char* name(StepState s);
+/// The op of the kernel that was timed; empty if the certificate has no such kernel.
+std::string op_of(const Certificate& c, const CertifiedSpeed& s);
 
 /// The text of certificate.json. Its last member, sha256, is the hash of all the others.
 std::string render_certificate(const Certificate& c);

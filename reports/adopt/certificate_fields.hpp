@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "reference/fields.hpp"
+#include "accuracy/shape_fields.hpp"
 #include "reports/adopt/certificate.hpp"
 
 namespace assay {
@@ -107,9 +107,7 @@ void each_field(C& c, Visit& visit) {
 template <IsA<CertifiedSpeed> C, class Visit>
 void each_field(C& c, Visit& visit) {
   visit("key", c.key);
-  visit("rows", c.rows);
-  visit("V", c.V);
-  visit("k", c.k);
+  each_number(c, "", visit);
   visit("verified", c.verified);
   visit("median_us", c.median_us);
   visit("gb_per_s", c.gb_per_s);
@@ -137,9 +135,7 @@ void each_field(C& c, Visit& visit) {
   visit("setup", c.setup);
   visit("family", c.family);
   visit("op", c.op);
-  visit("V", c.V);
-  visit("rows", c.rows);
-  visit("k", c.k);
+  each_number(c, c.op, visit);
   visit("seed", c.seed);
   visit("status", c.status);
   visit("check", c.check);

@@ -184,8 +184,8 @@ void add_sweep(Certificate& c, const AdoptionFacts& facts, const std::vector<Swe
       wrong = wrong || r->verified == "fail" || !r->key.ends_with(name(Backend::plugin));
     }
     if (r->median_us)
-      c.speed.push_back({r->key, r->verified, r->rows, r->V, r->k, r->median_us, r->gb_per_s,
-                         r->share_of_copy, share_of_fastest(*r)});
+      c.speed.push_back(
+          {*r, r->key, r->verified, r->median_us, r->gb_per_s, r->share_of_copy, share_of_fastest(*r)});
   }
   if (!facts.timed.empty())
     step.words = fmt::format("{} of {} configurations were timed, {} failed{}", step.executed, step.planned,

@@ -49,6 +49,19 @@ std::string html_table(const std::vector<Column>& columns,
   return out + "</tbody></table></div>\n";
 }
 
+/// Columns and cells of the numbers of a case, to be joined with others.
+std::vector<Column> columns_of(const std::vector<SizeInfo>& sizes) {
+  std::vector<Column> all;
+  for (const SizeInfo& s : sizes) all.push_back({s.name, kNumber});
+  return all;
+}
+template <class T>
+std::vector<T> joined(std::vector<T> all, const std::vector<T>& middle, const std::vector<T>& last) {
+  all.insert(all.end(), middle.begin(), middle.end());
+  all.insert(all.end(), last.begin(), last.end());
+  return all;
+}
+
 std::string coded(const std::string& text) {
   return text.empty() ? kDash : "<code>" + escape(text) + "</code>";
 }
@@ -191,46 +204,35 @@ std::string speed_html(const Certificate& c) {
                        sweep == c.steps.end() ? "" : ": " + escape(sweep->words));
   }
   std::vector<std::vector<std::string>> rows;
-  const auto k_of = [&](const CertifiedSpeed& s) -> std::string {
-    const auto kernel = std::find_if(c.kernels.begin(), c.kernels.end(),
-                                     [&](const CertifiedKernel& k) { return k.key == s.key; });
-    const auto op = kernel == c.kernels.end() ? std::nullopt : parse_op(kernel->op);
-    if (op && keeps_a_set(*op)) return words_of_k(*op, s.k);
-    return s.k > 0 ? std::to_string(s.k) : kDash;
-  };
+  const std::vector<SizeInfo> sizes =
+      sizes_of_all(c.speed, [&](const CertifiedSpeed& s) { return op_of(c, s); });
   const std::string impossible = impossible_figure(c);
   for (const CertifiedSpeed& s : c.speed)
-    rows.push_back({key_html(s.key), grouped(s.rows), grouped(s.V), k_of(s), escape(s.verified),
-                    figure_html(s.median_us), figure_html(s.gb_per_s), figure_html(s.share_of_copy),
-                    figure_html(s.share_of_fastest)});
-  return html_table({{"kernel", kKey},
-                     {"rows", kNumber},
-                     {"V", kNumber},
-                     {"k", kNumber},
-                     {"outputs"},
-                     {"median, us", kNumber},
-                     {"GB/s", kNumber},
-                     {"share of a copy's speed", kNumber},
-                     {"share of the fastest way to move as many bytes", kNumber}},
+    rows.push_back(joined<std::string>({key_html(s.key)}, texts_of(sizes, op_of(c, s), s),
+                                       {escape(s.verified), figure_html(s.median_us), figure_html(s.gb_per_s),
+                                        figure_html(s.share_of_copy), figure_html(s.share_of_fastest)}));
+  return html_table(joined<Column>({{"kernel", kKey}}, columns_of(sizes),
+                                   {{"outputs"},
+                                    {"median, us", kNumber},
+                                    {"GB/s", kNumber},
+                                    {"share of a copy's speed", kNumber},
+                                    {"share of the fastest way to move as many bytes", kNumber}}),
                     rows) +
          (impossible.empty() ? "" : "<p class=\"bad\">" + escape(impossible) + "</p>\n");
 }
 
 std::string cases_html(const Certificate& c) {
   std::vector<std::vector<std::string>> rows;
+  const std::vector<SizeInfo> sizes = sizes_of_all(c.cases, [](const CertifiedCase& k) { return k.op; });
   for (const CertifiedCase& k : c.cases)
-    rows.push_back({k.worst ? "yes" : "", escape(k.group), name_html(k.family), grouped(k.V), grouped(k.rows),
-                    state_html(k.status), figure_html(k.max_ulp), figure_html(k.max_bound_ratio),
-                    coded(k.reproduce)});
-  return html_table({{"worst"},
-                     {"group"},
-                     {"family"},
-                     {"V", kNumber},
-                     {"rows", kNumber},
-                     {"status"},
-                     {"max ULP", kNumber},
-                     {"error / bound", kNumber},
-                     {"the command that repeats it", kText}},
+    rows.push_back(joined<std::string>(
+        {k.worst ? "yes" : "", escape(k.group), name_html(k.family)}, texts_of(sizes, k.op, k),
+        {state_html(k.status), figure_html(k.max_ulp), figure_html(k.max_bound_ratio), coded(k.reproduce)}));
+  return html_table(joined<Column>({{"worst"}, {"group"}, {"family"}}, columns_of(sizes),
+                                   {{"status"},
+                                    {"max ULP", kNumber},
+                                    {"error / bound", kNumber},
+                                    {"the command that repeats it", kText}}),
                     rows);
 }
 

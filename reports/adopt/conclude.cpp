@@ -49,9 +49,7 @@ CertifiedCase case_of(const Record& r, bool worst) {
   c.setup = r.setup.text();
   c.family = r.family;
   c.op = r.op;
-  c.V = r.V;
-  c.rows = r.rows;
-  c.k = r.k;
+  static_cast<CaseShape&>(c) = r;
   c.seed = r.seed;
   c.status = name(r.status);
   if (const CheckResult* const failed = first_failed(r)) c.check = name(failed->check);

@@ -26,6 +26,7 @@ struct GradeArguments {
   FrameOptions run{.out = "out/grade"};
   std::string folder, logits, probs, values, indices, op, dtype;
   GradeOptions grade;
+  AskedPick pick;
 };
 
 /// "bf16", or "f32:bf16" if the outputs have another type than the logits.
@@ -74,11 +75,12 @@ int run_grade_command(GradeArguments& o) {
     if (!op || !from_logits(*op)) throw InputError("--op " + o.op + ": " + names_of_ops_from_logits());
     o.grade.op = *op;
   }
-  if (keeps_a_set(o.grade.op) && o.folder.empty() && (o.grade.k < 1 || o.grade.k > kMillion))
-    throw InputError(
-        fmt::format("--k: --op {} needs its threshold in millionths, 1 to 1000000", name(o.grade.op)));
-  if (!keeps_a_set(o.grade.op) && o.grade.k != 0)
-    throw InputError("--k: the files say the k of top-k; it is the threshold of --op min_p and --op top_p");
+  o.grade.threshold = o.pick.of(o.grade.op, {}).threshold;
+  if (keeps_a_set(o.grade.op) && o.folder.empty() && !o.pick.any())
+    throw InputError(fmt::format("--threshold: --op {} needs it", name(o.grade.op)));
+  if (o.pick.k) throw InputError("--k: the files say the k of top-k");
+  if (!keeps_a_set(o.grade.op) && o.pick.any())
+    throw InputError("--threshold: it is that of --op min_p and --op top_p");
   if (o.folder.empty() == o.logits.empty())
     throw InputError(
         "assay grade: needs either a folder of assay inputs, or --logits and --probs (assay "
@@ -95,7 +97,7 @@ int run_grade_command(GradeArguments& o) {
     if (!o.op.empty() && m.op != o.grade.op)
       throw InputError(fmt::format("--op {}: the folder's is {}", o.op, name(m.op)));
     o.grade.op = m.op;
-    if (keeps_a_set(m.op)) o.grade.k = m.k;
+    o.grade.threshold = m.pick.threshold;
     cases = outputs_of(m, o.folder);
   }
   const ReportData data = grade(cases, o.grade);
@@ -122,7 +124,7 @@ static void add_grade_command(CLI::App& app, int& status) {
   c->add_option("--values", o->values, "likewise: log-probabilities, lse, or top-k's logits");
   c->add_option("--indices", o->indices, "likewise: top-k's indices, int32 or int64");
   c->add_option("--op", o->op, names_of_ops_from_logits() + " (by the files given)");
-  add_whole(*c, "--k", o->grade.k, "threshold of min_p and top_p, in millionths: 900000 for 0.9");
+  add_pick(*c, o->pick, "of top-k: the files say it");
   c->add_option("--dtype", o->dtype,
                 "dtype of the logits, or of logits:outputs as f32:bf16; bf16 is read from arrays of uint16, "
                 "int16 or V2");

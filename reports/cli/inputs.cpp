@@ -28,17 +28,16 @@ struct InputsArguments {
   std::vector<std::int64_t> sizes = {1, 2, 33, 1000, 4099, 32000};
   std::optional<std::int64_t> rows;
   std::uint64_t seed = 1;
-  std::optional<int> k;
+  AskedPick pick;
 };
 
 int run_inputs_command(const InputsArguments& o) {
   Manifest m;
   const auto op = parse_op(o.op);
   if (!op || !from_logits(*op)) throw InputError("--op " + o.op + ": " + names_of_ops_from_logits());
-  if (o.k) require_k(*op, *o.k);
   if (o.rows && *o.rows < 1) throw InputError("--rows: must be 1 or more");
   m.op = *op;
-  m.k = o.k.value_or(usual_k(*op));
+  m.pick = o.pick.of(*op, usual_pick(*op));
   m.seed = o.seed;
   std::vector<const Family*> chosen;
   for (const std::string& f : o.families) {
@@ -91,7 +90,7 @@ static void add_inputs_command(CLI::App& app, int& status) {
   add_family(*c, o->families);
   add_whole(*c, "--V", o->sizes, "row lengths")->capture_default_str();
   add_whole(*c, "--rows", o->rows, "rows of every file (by family and V)");
-  add_whole(*c, "--k", o->k, "k of top-k (5); threshold of min_p and top_p in millionths (50000, 900000)");
+  add_pick(*c, o->pick, "k of top-k (5)");
   add_seed(*c, o->seed);
   c->callback([o, &status] { status = run_inputs_command(*o); });
 }

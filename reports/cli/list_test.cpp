@@ -8,6 +8,7 @@
 #include <sstream>
 #include <utility>
 
+#include "accuracy/reproduce.hpp"
 #include "kernels/plugin.h"
 #include "reference/problem.hpp"
 #include "reports/cli/command_test.hpp"
@@ -89,6 +90,15 @@ TEST(List, NumbersOfPluginsAreThoseOfTheTable) {
                                         {Op::log_softmax_topk, ASSAY_LOG_SOFTMAX_TOPK}};
   EXPECT_EQ(std::size(numbers), std::size(kOpTable));
   for (const auto& [op, number] : numbers) EXPECT_EQ(static_cast<int>(op), number) << name(op);
+}
+
+TEST(List, EveryNumberOfAnOperationIsAnOption) {
+  for (const char* command : {"assay check --help", "assay report --help"}) {
+    const std::string help = command_test::call(command).out;
+    for (const OpInfo& op : kOpTable)
+      for (const SizeInfo& size : op.sizes)
+        EXPECT_NE(help.find("\n  " + option_of(size) + " "), help.npos) << command << ": " << size.name;
+  }
 }
 
 TEST(List, TypesOfCMakeAreThoseThatAreJudged) {

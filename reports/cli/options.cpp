@@ -98,19 +98,45 @@ CLI::Option* add_timeout(CLI::App& command, double& seconds, const std::string& 
           ""));
 }
 
+namespace {
+
+/// A check that the word is a number in a range.
+CLI::Validator real_number(const char* option, double least, double most, const char* what) {
+  return CLI::Validator(
+      [=](std::string& word) {
+        double value = 0;
+        const char* const end = word.data() + word.size();
+        const auto read = std::from_chars(word.data(), end, value);
+        if (read.ec != std::errc() || read.ptr != end || !(value >= least && value <= most))
+          throw InputError(fmt::format("{} {}: must be {}", option, shown(word), what));
+        return std::string();
+      },
+      "");
+}
+
+CLI::Option* checked_threshold(CLI::Option* option) {
+  return option->check(real_number("--threshold", kKeptSizes[2].least, 1, "0.000001 to 1"));
+}
+constexpr const char* kThresholdWords = "threshold of min_p (0.05) and top_p (0.9)";
+
+}  // namespace
+
+CLI::Option* add_threshold(CLI::App& command, std::optional<double>& threshold) {
+  return checked_threshold(command.add_option("--threshold", threshold, kThresholdWords));
+}
+CLI::Option* add_threshold(CLI::App& command, std::vector<double>& thresholds) {
+  return checked_threshold(command.add_option("--threshold", thresholds, kThresholdWords));
+}
+
+void add_pick(CLI::App& command, AskedPick& pick, const std::string& what_k) {
+  add_whole(command, "--k", pick.k, what_k);
+  add_threshold(command, pick.threshold);
+}
+
 CLI::Option* add_max_ulp(CLI::App& command, std::optional<double>& ulp, const std::string& what) {
   return command.add_option("--max-ulp", ulp, what)
-      ->check(CLI::Validator(
-          [](std::string& word) {
-            double value = 0;
-            const char* const end = word.data() + word.size();
-            const auto read = std::from_chars(word.data(), end, value);
-            if (read.ec != std::errc() || read.ptr != end || !std::isfinite(value) || !(value >= 0))
-              throw InputError(
-                  fmt::format("--max-ulp {}: must be a finite number of 0 or more", shown(word)));
-            return std::string();
-          },
-          ""));
+      ->check(
+          real_number("--max-ulp", 0, std::numeric_limits<double>::max(), "a finite number of 0 or more"));
 }
 
 CLI::Option* add_out(CLI::App& command, std::string& out, const std::string& what) {

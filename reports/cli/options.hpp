@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "reference/k_range.hpp"
 #include "reports/out/run_seed.hpp"
 #include "reports/out/shard_folder.hpp"
 
@@ -60,6 +61,11 @@ CLI::Option* add_whole(CLI::App& command, const std::string& option, T& into, co
   range.most = std::min<std::uint64_t>(range.most, std::numeric_limits<Number>::max());
   return command.add_option(option, into, what)->transform(option_kit::reader(option, range));
 }
+
+/// --k and --threshold.
+void add_pick(CLI::App& command, AskedPick& pick, const std::string& what_k);
+CLI::Option* add_threshold(CLI::App& command, std::optional<double>& threshold);
+CLI::Option* add_threshold(CLI::App& command, std::vector<double>& thresholds);
 
 /// --seed; also accepts 0x10.
 CLI::Option* add_seed(CLI::App& command, std::uint64_t& seed, const std::string& what = "seed of the inputs");

@@ -159,8 +159,7 @@ static void add_report_command(CLI::App& app, int& status) {
   add_whole(*c, "--V", s.sizes, "row lengths (18 from 0 to 128256)");
   c->add_option("--dtype", s.dtypes, "f16, bf16, f32 (all)");
   add_whole(*c, "--rows", s.rows, "rows of every case (by family and V)");
-  add_whole(*c, "--k", s.k,
-            "k of top-k (5; at some V also 1, V, 64, 256, 1024); threshold of min_p and top_p in millionths");
+  add_pick(*c, s.pick, "k of top-k (5; at some V also 1, V, 64, 256, 1024)");
   add_whole(*c, "--pitch", s.pitch, "distance between row starts, in elements, in the first launch (V)");
   c->add_option("--op", s.op, "another op of the variants: normalizer (each variant's own)");
   add_seed(*c, s.seed);

@@ -115,7 +115,7 @@ TEST(Report, SmallestAndLargestK) {
     s.families = {"normal_1", "ties", "nan", "inf_tile", "clustered_top", "gpt_logits"};
     s.sizes = {1, 63, 1000};
     s.rows = 2;
-    s.k = k;
+    s.pick.k = k;
     expect_all_pass(run(s));
   }
 }

@@ -85,4 +85,27 @@ std::string hexfloat(double v) {
   return fmt::format("{:a}", v);
 }
 
+std::vector<SizeCell> cells_of(const std::vector<SizeInfo>& columns, std::string_view op,
+                               const CaseShape& shape) {
+  std::vector<SizeCell> cells(columns.size());
+  each_size(sizes_of(op), shape, [&](const SizeInfo& s, auto n) {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      if (!s.in_use || std::string_view(columns[i].name) != s.name) continue;
+      cells[i].sort = text_of_number(n);
+      if constexpr (std::is_integral_v<decltype(n)>)
+        cells[i].text = grouped(n);
+      else
+        cells[i].text = cells[i].sort;
+    }
+  });
+  return cells;
+}
+
+std::vector<std::string> texts_of(const std::vector<SizeInfo>& columns, std::string_view op,
+                                  const CaseShape& shape) {
+  std::vector<std::string> all;
+  for (SizeCell& cell : cells_of(columns, op, shape)) all.push_back(std::move(cell.text));
+  return all;
+}
+
 }  // namespace assay

@@ -2,10 +2,14 @@
 // Text for the renderers: escaping and numbers. An absent number is shown as a dash, never as "nan".
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "reference/problem.hpp"
 
 namespace assay {
 
@@ -26,5 +30,28 @@ std::string plain_percent(double share);
 std::string hexfloat(double v);
 
 inline constexpr const char* kDash = "&ndash;";
+
+/// The numbers of all these cases, joined: the columns of a table. `op_of` gives the name of a case's op.
+template <class Cases, class OpOf>
+std::vector<SizeInfo> sizes_of_all(const Cases& cases, OpOf op_of) {
+  std::vector<SizeInfo> all;
+  for (const auto& one : cases)
+    for (const SizeInfo& s : sizes_of(op_of(one)))
+      if (s.in_use && std::none_of(all.begin(), all.end(), [&](const SizeInfo& known) {
+            return std::string_view(known.name) == s.name;
+          }))
+        all.push_back(s);
+  return all;
+}
+/// What stands in such columns: the text, and the number by which a table is sorted. A dash where the op has
+/// no such number.
+struct SizeCell {
+  std::string text = kDash, sort = {};
+};
+std::vector<SizeCell> cells_of(const std::vector<SizeInfo>& columns, std::string_view op,
+                               const CaseShape& shape);
+/// Their texts alone.
+std::vector<std::string> texts_of(const std::vector<SizeInfo>& columns, std::string_view op,
+                                  const CaseShape& shape);
 
 }  // namespace assay

@@ -31,7 +31,7 @@ KeyConformance::FailingCase failing_case(const Record& r) {
   const CheckResult* const check = first_failed(r);
   const std::string detail =
       check && !check->detail.empty() ? std::string(name(check->check)) + ": " + check->detail : r.reason;
-  return {r.group, r.family, r.setup.text(), shorten(detail, 200), r.reproduce, r.V, r.rows, r.status};
+  return {r, r.op, r.group, r.family, r.setup.text(), shorten(detail, 200), r.reproduce, r.status};
 }
 
 }  // namespace

@@ -33,9 +33,8 @@ struct KeyConformance {
     std::string declares;  // conformance::Finding::declares
     std::string calls_reproduce, reproduce;  // calls_reproduce: "" if the first case fails alone
   };
-  struct FailingCase {
-    std::string group, family, setup, detail, reproduce;
-    std::int64_t V = 0, rows = 0;
+  struct FailingCase : CaseShape {
+    std::string op, group, family, setup, detail, reproduce;
     Status status = Status::fail;
   };
   static constexpr std::size_t kMostFindings = 40, kMostCases = 200;

@@ -21,16 +21,17 @@ double four_digits(double x) { return std::strtod(fmt::format("{:.4g}", x).c_str
 WorstCase parse(const std::string& line) {
   static const std::regex form(
       "// Worst case seen: ([0-9.e+-]+) ulp \\((\\w+)@(\\w+)\\), (\\w+), V = (\\d+), rows = (\\d+), "
-      "(?:k = (\\d+), )?seed (\\d+): row (\\d+), column (\\d+)\\.");
+      "(?:k = (\\d+), |threshold = ([0-9.]+), )?seed (\\d+): row (\\d+), column (\\d+)\\.");
   std::smatch m;
   if (!std::regex_match(line, m, form)) throw InputError(fmt::format("'{}': no worst case", line));
   const auto whole = [&m](std::size_t i) { return std::strtoll(m[i].str().c_str(), nullptr, 10); };
   WorstCase w;
   w.ulp = std::strtod(m[1].str().c_str(), nullptr);
   w.dtype = m[2], w.backend = m[3], w.family = m[4];
-  w.V = whole(5), w.rows = whole(6), w.k = static_cast<int>(whole(7));
-  w.seed = static_cast<std::uint64_t>(whole(8));
-  w.row = whole(9), w.column = whole(10);
+  w.V = whole(5), w.rows = whole(6),
+  w.pick = {static_cast<int>(whole(7)), std::strtod(m[8].str().c_str(), nullptr)};
+  w.seed = static_cast<std::uint64_t>(whole(9));
+  w.row = whole(10), w.column = whole(11);
   return w;
 }
 
@@ -39,7 +40,11 @@ WorstCase parse(const std::string& line) {
 std::string head_line(const WorstCase& w) {
   return fmt::format("{} {:.4g} ulp ({}@{}), {}, V = {}, rows = {}, {}seed {}: row {}, column {}.", kBegin,
                      w.ulp, w.dtype, w.backend, w.family, w.V, w.rows,
-                     w.k > 0 ? fmt::format("k = {}, ", w.k) : "", w.seed, w.row, w.column);
+                     w.pick.k > 0 ? fmt::format("k = {}, ", w.pick.k)
+                     : w.pick.threshold > 0
+                         ? fmt::format("threshold = {}, ", text_of_number(w.pick.threshold))
+                         : "",
+                     w.seed, w.row, w.column);
 }
 
 std::optional<WorstCase> worst_case_of(const Record& r) {
@@ -48,7 +53,7 @@ std::optional<WorstCase> worst_case_of(const Record& r) {
   WorstCase w;
   w.ulp = four_digits(r.worst->ulp_error);
   w.dtype = r.dtype, w.backend = r.backend, w.family = r.family;
-  w.V = r.V, w.rows = r.rows, w.k = r.k, w.seed = r.seed;
+  w.V = r.V, w.rows = r.rows, w.pick = r.pick(), w.seed = r.seed;
   w.row = r.worst->row, w.column = r.worst->column;
   return w;
 }

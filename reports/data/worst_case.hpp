@@ -21,7 +21,7 @@ struct WorstCase {
   double ulp = 0;  // to four digits
   std::string dtype, backend, family;
   std::int64_t V = 0, rows = 0;  // V: row length
-  int k = 0;                     // 0 if the op has none
+  Pick pick = {};
   std::uint64_t seed = 0;
   std::int64_t row = 0, column = 0;
 

@@ -49,7 +49,7 @@ TEST(History, TakesWhatARunMeasured) {
   EXPECT_EQ(history_run("x", nullptr, {timed("a/f32@host", 1000, 1)}).commit, "abc");
   // A set of a sampler is written as a whole row, so the copy is its ceiling; top-k only reads.
   SweepRecord top_p = timed("p/f32@host", 4000, 0.7), topk = timed("k/f32@host", 4000, 0.7);
-  top_p.op = "top_p", top_p.k = 900000, topk.op = "softmax_topk", topk.k = 5;
+  top_p.op = "top_p", top_p.threshold = 0.9, topk.op = "softmax_topk", topk.k = 5;
   top_p.share_of_read = topk.share_of_read = 0.4;
   const HistoryRun ceilings = history_run("x", nullptr, {top_p, topk});
   EXPECT_EQ(ceilings.keys.at("p/f32@host").share, 0.7);

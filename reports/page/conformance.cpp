@@ -26,16 +26,24 @@ std::string groups_table(const std::vector<GroupTally>& groups) {
 
 std::string failing_cases(const KeyConformance& of) {
   if (of.failing.empty()) return "";
+  using Failing = KeyConformance::FailingCase;
+  const std::vector<SizeInfo> sizes = sizes_of_all(of.failing, [](const Failing& r) { return r.op; });
   std::string rows;
-  for (const KeyConformance::FailingCase& r : of.failing)
-    rows += fmt::format("<tr><td>{}</td><td>{} {}</td>{}{}<td>{}</td><td class=\"wide\">{}<br>{}</td></tr>",
-                        escape(r.group), escape(r.family), escape(r.setup), count_cell(r.V),
-                        count_cell(r.rows), status_word(r.status), escape(r.detail), command(r.reproduce));
+  for (const Failing& r : of.failing) {
+    std::string numbers;
+    for (const SizeCell& cell : cells_of(sizes, r.op, r))
+      numbers += fmt::format("<td class=\"n\" data-v=\"{}\">{}</td>", cell.sort, cell.text);
+    rows += fmt::format("<tr><td>{}</td><td>{} {}</td>{}<td>{}</td><td class=\"wide\">{}<br>{}</td></tr>",
+                        escape(r.group), escape(r.family), escape(r.setup), numbers, status_word(r.status),
+                        escape(r.detail), command(r.reproduce));
+  }
+  std::string heads;
+  for (const SizeInfo& s : sizes) heads += fmt::format("<th class=\"n\">{}</th>", escape(s.name));
   return fmt::format("<details><summary>{} of {} failing cases</summary>", of.failing.size(),
                      grouped(of.failing_cases)) +
-         scroll(open_table(
-                    {"group", "inputs", "#V", "#rows", "status", "what, and the command that repeats it"}) +
-                "<tbody>" + rows + "</tbody></table>") +
+         scroll("<table><thead><tr><th>group</th><th>inputs</th>" + heads +
+                "<th>status</th><th>what, and the command that repeats it</th></tr></thead><tbody>" + rows +
+                "</tbody></table>") +
          "</details>";
 }
 

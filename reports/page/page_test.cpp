@@ -69,11 +69,11 @@ TEST(Page, AThresholdIsNoK) {
   for (const std::int64_t V : {1000, 4000}) {
     SweepRecord r;
     r.key = "safe_block/f32@host", r.op = "top_p", r.dtype = "f32", r.backend = "host", r.V = V, r.rows = 10;
-    r.k = 900000, r.status = "measured", r.verified = "pass", r.median_us = 1;
+    r.threshold = 0.9, r.status = "measured", r.verified = "pass", r.median_us = 1;
     r.share_of_copy = 0.7, r.share_of_read = 0.4;
     in_folder.sweep.push_back(r);
     AccessRecord a;
-    a.key = r.key, a.source = "host counters", a.rows = 10, a.V = V, a.k = r.k;
+    a.key = r.key, a.source = "host counters", a.rows = 10, a.V = V, a.threshold = r.threshold;
     in_folder.accesses.push_back(a);
   }
   std::string html;

@@ -23,8 +23,8 @@ struct Timed {
   explicit Timed(const InFolder& in_folder);
   std::map<std::pair<std::string, std::string>, std::vector<const SweepRecord*>> of;  // by variant, dtype
   std::map<std::string, std::vector<const AccessRecord*>> accesses;                   // by variant
-  /// A timed shape: op, dtype, family, rows, V, k.
-  using Shape = std::tuple<std::string, std::string, std::string, std::int64_t, std::int64_t, int>;
+  /// A timed shape: op, dtype, family, rows, V, k or threshold.
+  using Shape = std::tuple<std::string, std::string, std::string, std::int64_t, std::int64_t, Pick>;
   /// The errors of each peer, by op and dtype, at the shapes at which every row of it was judged, or one is
   /// wrong.
   std::map<std::pair<std::string, std::string>, std::map<std::string, std::map<Shape, double>>> peers;

@@ -74,7 +74,7 @@ std::string entry_cell(const SelftestEntry& v) {
 std::string input_cell(const Mutant& m) {
   if (!m.single_case()) return fmt::format("<td class=\"nw\">group {}</td>", escape(m.expect.group));
   std::string shape = fmt::format("V {}", grouped(m.expect.V));
-  if (has_k(m.variant.op)) shape += ", " + words_of_k(m.variant.op, m.expect.k);
+  if (picks(m.variant.op)) shape += ", " + words_of(m.variant.op, m.expect.pick);
   return fmt::format("<td class=\"nw\">{}<small>{}, {}</small></td>", escape(m.expect.family), shape,
                      name(m.variant.dtype));
 }

@@ -146,7 +146,9 @@ def facts_of(assay, words, file, folder):
 
 
 def identity_of(record):
-    return line_of([record.get(name) for name in IDENTITY])
+    """Only a record with a threshold names it, so that the identity of all others is what it was."""
+    threshold = [record["threshold"]] if "threshold" in record else []
+    return line_of([record.get(name) for name in IDENTITY] + threshold)
 
 
 def groups_of(name, records):

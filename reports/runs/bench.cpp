@@ -36,7 +36,7 @@ void bench_executor(const Variant& v) {
   p.in = p.out = v.dtype;
   p.rows = rows;
   p.V = V;
-  p.k = has_k(v.op) ? usual_k(v.op) : 0;
+  p.take(usual_pick(v.op));
   GuardedLaunch launch(v, p, logits, plain_layout());
   launch.run();
   const double s = median_seconds([&] { launch.run(); });

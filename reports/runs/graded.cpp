@@ -133,7 +133,8 @@ std::string command_line(const Graded& g, const GradeOptions& o) {
   // A case's line may have --dtype already; this one also gives the outputs' type.
   if (g.out_dtype) again.words += fmt::format(" --dtype {}:{}", name(*g.dtype), name(*g.out_dtype));
   if (o.op != Op::softmax) again.op = o.op;
-  if (keeps_a_set(o.op)) again.k = o.k;
+  if (keeps_a_set(o.op))
+    again.numbers = {{SizePart::threshold, false, option_of(kKeptSizes[2]), text_of_number(o.threshold)}};
   if (g.dtype == Dtype::bf16 && !g.out_dtype) again.dtype = g.dtype;
   again.declare = o.declaration;
   again.max_ulp = o.max_ulp;
@@ -162,14 +163,14 @@ class Grading {
       if (std::error_code ignored; !file.empty() && !std::filesystem::exists(file_of(file), ignored)) {
         // The user's program wrote no outputs for this input.
         const Variant v = variant_of(options_, g.dtype.value_or(Dtype::f32), g.dtype.value_or(Dtype::f32), 0);
-        Record r = blank_record(v, g.name, options_.op, 0, 0, 0, g.seed);
+        Record r = blank_record(v, g.name, options_.op, {}, g.seed);
         r.reason = file + ": no such file" + other_container(file);
         r.reproduce = command_line(g, options_);
         keep(i, v, std::move(r));
         return;
       }
     Loaded l = load(g, options_.op);
-    if (keeps_a_set(options_.op)) l.k = options_.k;
+    const Pick pick = {l.k, options_.threshold};
     const Variant v = variant_of(options_, l.logits.dtype, l.values ? l.values->dtype : l.logits.dtype, l.k);
     const std::int64_t rows = l.logits.rows, V = l.logits.V;
     const std::int64_t most = std::max<std::int64_t>(1, kSlice / std::max<std::int64_t>(1, V));
@@ -179,11 +180,11 @@ class Grading {
       if (!slice.bytes.empty()) std::memcpy(slice.bytes.data(), l.logits.row(from), slice.bytes.size());
       const bool whole = from == 0 && to == rows;
       const Case inputs(whole ? g.name : fmt::format("{}[{}:{}]", g.name, from, to), std::move(slice));
-      Problem p = problem_of(v, options_.op, to - from, V, l.k, V);
+      Problem p = problem_of(v, options_.op, to - from, V, pick, V);
       const StoredRows stored(p, l.values ? &*l.values : nullptr, l.indices ? &*l.indices : nullptr, from);
       CheckOptions options;
       options.max_ulp = options_.max_ulp;
-      Record r = judge_written(v, inputs, options_.op, l.k, stored, options);
+      Record r = judge_written(v, inputs, options_.op, pick, stored, options);
       r.seed = g.seed;
       r.reproduce = command_line(g, options_);
       keep(i, v, std::move(r));

@@ -26,7 +26,7 @@ struct Graded {
 struct GradeOptions {
   std::string name = "outputs";  // the variant's name in the records
   Op op = Op::softmax;
-  int k = 0;                // of min_p and top_p: the threshold in millionths
+  double threshold = 0;     // of min_p and top_p
   std::string declaration;  // words of kernels/declaration.hpp
   std::optional<double> max_ulp;
   int threads = 0;  // 0: one per core

@@ -22,7 +22,8 @@ std::string render_manifest(const Manifest& m, const std::string& folder) {
   ordered_json j;
   j["format"] = "assay inputs 1";
   j["op"] = name(m.op);
-  if (has_k(m.op)) j["k"] = m.k;
+  if (selects(m.op)) j["k"] = m.pick.k;
+  if (keeps_a_set(m.op)) j["threshold"] = m.pick.threshold;
   j["seed"] = m.seed;
   j["grade"] = "assay grade " + shell_quoted(folder);
   j["bf16"] = "files of dtype bf16, logits and outputs, hold its bits as uint16";
@@ -69,9 +70,13 @@ Manifest manifest_from_text(const std::string& text, const std::string& file) {
     const auto known = parse_op(op);
     if (!known || *known == Op::normalizer) fail("op '" + op + "' is unknown");
     m.op = *known;
-    if (has_k(m.op)) whole(j, "k", m.k);
-    if (const std::string why = has_k(m.op) ? why_not_k(m.op, m.k) : ""; !why.empty())
-      fail(fmt::format("k {}: {}", m.k, why));
+    if (keeps_a_set(m.op) && j.contains("threshold")) {
+      m.pick = of_threshold(number_from_json(get(j, "threshold")));
+    } else if (picks(m.op)) {
+      whole(j, "k", m.pick.k);
+      m.pick = of_old_k(m.op, m.pick.k);
+    }
+    if (const std::string why = why_not(m.op, m.pick); !why.empty()) fail(why);
     whole(j, "seed", m.seed);
     for (const auto& c : get(j, "cases")) {
       Manifest::Entry e;

@@ -12,7 +12,7 @@ namespace assay {
 
 struct Manifest {
   Op op = Op::softmax;
-  int k = 0;
+  Pick pick = {};
   std::uint64_t seed = 1;
   struct Entry {
     std::string file, family, attacks;

@@ -71,13 +71,13 @@ std::vector<const Family*> select_families(const Selection& s) {
 /// 64 and what the variant selects beyond. There a thread reads 64 elements or more, and may hold all
 /// winners. The thresholds of min_p and top_p: the usual one everywhere, all of them at three row lengths; in
 /// a quick report at V = 33 alone.
-std::vector<int> ks_for(const Selection& s, const Variant& v, const std::string& family, std::int64_t V) {
-  if (s.k) return {*s.k};
-  if (const Op op = s.op ? *parse_op(*s.op) : v.op; keeps_a_set(op))
-    return thresholds(op, V == 33 || (!s.quick && (V == 2 || V == 4099)));
+std::vector<Pick> picks_for(const Selection& s, const Variant& v, const std::string& family, std::int64_t V) {
+  const Op op = s.op ? *parse_op(*s.op) : v.op;
+  if (s.pick.any()) return {s.pick.of_one(op, usual_pick(op))};
+  if (keeps_a_set(op)) return thresholds(op, V == 33 || (!s.quick && (V == 2 || V == 4099)));
   if (V == 2 || V == 33) return {1, kDefaultK, static_cast<int>(V)};
   if (V > kDefaultK && V < kLargestK) return {kDefaultK, static_cast<int>(V)};
-  std::vector<int> ks = {kDefaultK};
+  std::vector<Pick> ks = {kDefaultK};
   // In a sweep of hundreds of rows a longer list would show nothing new.
   if (!find_family(family) || (V != 4099 && V != 32000) || family == "spike") return ks;
   ks.push_back(kLargestK);
@@ -128,18 +128,17 @@ conformance::FamilyLists lists_of_file(const Tensor& t, std::int64_t rows) {
 
 /// Checks before anything runs that every case's problem is valid.
 void check_problems(const conformance::Unit& u, const Selection& s) {
-  bool any_k = false;
+  bool any_k = !s.pick.k;
   for (const conformance::ConformanceCase& c : u.cases) {
-    if (s.k) require_k(c.op, *s.k);
-    const Problem p = problem_of(*c.variant, c.op, c.rows, c.V, c.k, s.pitch.value_or(c.V));
+    const Problem p = problem_of(*c.variant, c.op, c.rows, c.V, c.pick, s.pitch.value_or(c.V));
     if (const std::string why = invalid_reason(p); !why.empty())
       throw InputError((s.pitch ? "--pitch: " : "") + why);
-    any_k = any_k || !selects(c.op) || c.k <= c.variant->max_k;
+    any_k = any_k || !selects(c.op) || c.pick.k <= c.variant->max_k;
   }
-  if (!s.k || any_k) return;
+  if (any_k) return;
   int most = 0;
   for (const conformance::ConformanceCase& c : u.cases) most = std::max(most, c.variant->max_k);
-  throw InputError(fmt::format("--k {}: no selected key goes beyond {}", *s.k, most));
+  throw InputError(fmt::format("--k {}: no selected key goes beyond {}", *s.pick.k, most));
 }
 
 void count_units(Plan& plan) {
@@ -169,6 +168,9 @@ Plan make_plan(const Selection& s) {
     throw InputError("--logits replaces --family and --V: leave them out");
   plan.keys = select_keys(s);
   plan.families = select_families(s);
+  const auto op_of = [&](const Variant* v) { return s.op ? *parse_op(*s.op) : v->op; };
+  if (std::none_of(plan.keys.begin(), plan.keys.end(), [&](const Variant* v) { return selects(op_of(v)); }))
+    for (const Variant* v : plan.keys) s.pick.of(op_of(v), {});
   conformance::FamilyLists lists;
   if (!s.logits.empty()) {
     const bool bf16 = std::all_of(plan.keys.begin(), plan.keys.end(),
@@ -190,8 +192,8 @@ Plan make_plan(const Selection& s) {
     lists = lists_of(s, plan.families, plan.sizes);
   }
   if (s.op) lists.op = parse_op(*s.op);
-  lists.ks = [&s](const Variant& v, const std::string& family, std::int64_t V) {
-    return ks_for(s, v, family, V);
+  lists.picks = [&s](const Variant& v, const std::string& family, std::int64_t V) {
+    return picks_for(s, v, family, V);
   };
   plan.units = conformance::family_units(plan.keys, lists);
   // What was asked for by name is never left out.

@@ -11,6 +11,7 @@
 #include "accuracy/conformance/conformance.hpp"
 #include "kernels/registry.hpp"
 #include "reference/inputs/inputs.hpp"
+#include "reference/k_range.hpp"
 #include "reference/oracle/oracle.hpp"
 
 namespace assay {
@@ -22,7 +23,7 @@ struct Selection {
   std::vector<std::int64_t> sizes;    // V
   std::vector<std::string> dtypes;
   std::optional<std::int64_t> rows;
-  std::optional<int> k;
+  AskedPick pick;
   std::optional<std::int64_t> pitch;  // distance between row starts in the first launch; default V
   std::optional<std::string> op;
   std::string logits;  // FILE or FILE:NAME, used instead of families

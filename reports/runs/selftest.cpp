@@ -25,7 +25,7 @@ void ask_peers(SelftestEntry& v, std::int64_t rows) {
   const Mutant& m = *v.mutant;
   constexpr std::int64_t kUsualV = 1024;
   const auto accepted = [&](std::size_t rule, const Tensor& logits) {
-    const std::vector<peer::Pair> pairs = peer::outputs(m.variant, m.variant.op, logits, m.expect.k);
+    const std::vector<peer::Pair> pairs = peer::outputs(m.variant, m.variant.op, logits, m.expect.pick);
     return !pairs.empty() && peer::rules()[rule].accepts(m.variant.out(), m.variant.op, logits.V, pairs);
   };
   const Tensor normal = peer::normal_inputs(m.variant.dtype, rows, kUsualV);

@@ -85,13 +85,16 @@ std::string render_selftest_json_lines(const Selftest& s) {
                         {"op", name(m.variant.op)},
                         {"family", m.expect.family},
                         {"V", m.expect.V},
-                        {"k", has_k(m.variant.op) ? m.expect.k : 0},
                         {"group", m.expect.group},
                         {"named_check", m.expect.check},
                         {"outcome", outcome(v)},
                         {"failed", v.failed},
                         {"detail", v.detail},
                         {"reproduce", reproduce({"selftest --key " + shell_quoted(m.fault)})}};
+    if (keeps_a_set(m.variant.op))
+      j["threshold"] = m.expect.pick.threshold;
+    else
+      j["k"] = selects(m.variant.op) ? m.expect.pick.k : 0;
     if (v.peers_ran)
       for (std::size_t r = 0; r < kPeerRules; ++r)
         j["peers"][peer::rules()[r].name] = {{"usual", v.usual[r]}, {"ours", v.killing[r]}};

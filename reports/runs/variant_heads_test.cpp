@@ -56,7 +56,7 @@ std::string wrong_with(std::string_view source, const std::vector<const Variant*
     if (!v && w.backend != name(Backend::cuda)) return "no such key: " + head_line(w);
     if (!v || !unavailable_reason(v->backend).empty()) continue;
     if (!find_family(w.family)) return "no such family: " + head_line(w);
-    const std::optional<WorstCase> seen = worst_case_of(check_case(*v, case_of(w, v->dtype), v->op, w.k));
+    const std::optional<WorstCase> seen = worst_case_of(check_case(*v, case_of(w, v->dtype), v->op, w.pick));
     if (!seen) return "no error was seen where the head says\n" + head_line(w);
     if (*seen != w) return fmt::format("the head says\n{}\nbut was seen\n{}", head_line(w), head_line(*seen));
   }

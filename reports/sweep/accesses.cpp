@@ -17,8 +17,8 @@ Problem problem_of_point(const Variant& v, const AccessPoint& a) {
   p.out = v.out();
   p.rows = a.rows;
   p.V = p.in_pitch = a.V;
-  p.k = a.k;
-  p.out_pitch = selects(p.op) ? a.k : a.V;
+  p.take(a.pick);
+  p.out_pitch = selects(p.op) ? p.k : a.V;
   return p;
 }
 
@@ -37,7 +37,7 @@ std::vector<AccessPoint> access_points(Backend backend, const std::vector<std::s
     if (v.claim.causal != Causal::no) continue;
     for (const std::int64_t length : V)
       if ((v.limits.max_V == 0 || length <= v.limits.max_V) && length % v.limits.V_multiple == 0)
-        out.push_back({v.key(), rows, length, k_of_few(v.op)});
+        out.push_back({v.key(), rows, length, pick_of_few(v.op)});
   }
   for (std::size_t i = 0; i < keys.size(); ++i)
     if (!used[i]) throw InputError("--key " + keys[i] + ": no such key; assay list names them all");
@@ -58,7 +58,7 @@ std::vector<AccessRecord> count_on_host(const std::vector<AccessPoint>& points) 
     r.source = "host counters";
     r.rows = a.rows;
     r.V = a.V;
-    r.k = a.k;
+    r.k = a.pick.k, r.threshold = a.pick.threshold;
     r.loads = counts.loads;
     r.stores = counts.stores;
     out.push_back(std::move(r));

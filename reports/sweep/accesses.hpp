@@ -16,7 +16,7 @@ namespace assay {
 struct AccessPoint {
   std::string key;
   std::int64_t rows = 0, V = 0;
-  int k = 0;
+  Pick pick = {};
 };
 
 /// The problem that the variant solves at this point.

@@ -223,7 +223,7 @@ SweepRecord blank_sweep_record(const SweepJob& j, const SweepOptions& options) {
   r.dtype = name(v.dtype);
   r.rows = p.rows;
   r.V = p.V;
-  r.k = p.k;
+  r.k = j.pick.k, r.threshold = j.pick.threshold;
   r.bytes = compulsory_bytes(p);
   // A claim of accesses is of sets that fit a kernel's candidates. At the usual thresholds most are larger.
   if (j.subject->role == "variant" && !keeps_a_set(p.op)) {
@@ -235,9 +235,8 @@ SweepRecord blank_sweep_record(const SweepJob& j, const SweepOptions& options) {
   if (!v.origin.empty())
     r.reproduce = "assay adopt " + v.origin;
   else
-    r.reproduce = fmt::format("assay sweep --key {} --V {} --rows {}{} --family {} --seed {} --again",
-                              shell_quoted(r.key), r.V, r.rows, r.k > 0 ? fmt::format(" --k {}", r.k) : "",
-                              shell_quoted(r.family), r.seed);
+    r.reproduce = fmt::format("assay sweep --key {}{} --family {} --seed {} --again", shell_quoted(r.key),
+                              options_of(p.op, r), shell_quoted(r.family), r.seed);
   return r;
 }
 

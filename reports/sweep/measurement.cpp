@@ -114,7 +114,7 @@ void put_ceilings(SweepRecord& r, Ceilings& ceilings) {
 }  // namespace
 
 Problem problem_of(const SweepJob& j) {
-  return problem_of(j.subject->variant, j.subject->variant.op, j.rows, j.V, j.k, j.V);
+  return problem_of(j.subject->variant, j.subject->variant.op, j.rows, j.V, j.pick, j.V);
 }
 
 std::string too_long() { return "its first launch took " + too_long_words() + ": one sample"; }

@@ -124,7 +124,7 @@ AccessRecord record_of(const AccessPoint& a, const std::vector<Kernel>& launches
   r.source = "ncu";
   r.rows = a.rows;
   r.V = a.V;
-  r.k = a.k;
+  r.k = a.pick.k, r.threshold = a.pick.threshold;
   r.gpu = gpu;
   const Variant* v = find_variant(a.key);
   if (v) {

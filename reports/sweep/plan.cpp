@@ -108,13 +108,13 @@ int importance(const SweepJob& j) {
   const bool fused = selects(v.op), first = reference_kernel(*j.subject) || on_ladder(*j.subject);
   const int rows = j.rows == 4000 ? 0 : j.rows == 10 ? 1 : 2;
   // The table of goals, then what it is compared with at the same shapes.
-  if (of_goals(*j.subject, j.rows, j.V, j.k)) return (fused ? -15 : -20) + rows;
+  if (of_goals(*j.subject, j.rows, j.V, j.pick.k)) return (fused ? -15 : -20) + rows;
   if (on_ladder(*j.subject) && !on_host(v.backend) &&
-      (fused ? shape_of_topk_goals(j.rows, j.V, j.k) : shape_of_goals(j.rows, j.V)))
+      (fused ? shape_of_topk_goals(j.rows, j.V, j.pick.k) : shape_of_goals(j.rows, j.V)))
     return -10 + rows;
   int rank = 10 * rows;
   if (v.dtype == Dtype::bf16) rank += 5;
-  if (fused && j.k != 5)
+  if (fused && j.pick.k != 5)
     rank += 4;
   else if (!first)
     rank += fused ? 1 : 2;
@@ -175,19 +175,28 @@ std::vector<SweepJob> make_sweep_plan(const SweepSelection& s, std::vector<std::
   require_range("--rows", s.rows, 1, std::int64_t{1} << 24);
   const Sizes sizes = s.sizes.empty() ? all_sizes() : s.sizes;
   const Sizes rows = s.rows.empty() ? Sizes{4000, 10, 1, 32, 32768} : s.rows;
-  const std::vector<std::int64_t> ks =
-      s.k.empty() ? std::vector<std::int64_t>{5, 1, 10, 15, 30, 64, 128, 256} : s.k;
+  std::vector<int> ks = {5, 1, 10, 15, 30, 64, 128, 256};
+  if (!s.k.empty()) ks.assign(s.k.begin(), s.k.end());
   std::vector<SweepJob> jobs;
-  for (const Subject* one : subjects_of(s, missing)) {
+  const std::vector<const Subject*> subjects = subjects_of(s, missing);
+  const bool any_selects = std::any_of(subjects.begin(), subjects.end(),
+                                       [](const Subject* one) { return selects(one->variant.op); });
+  for (const Subject* one : subjects) {
     const Op op = one->variant.op;
     const bool fused = selects(op);
-    for (const std::int64_t k : s.k) require_k(op, k);
-    const std::vector<std::int64_t> ks_of_one = fused || (keeps_a_set(op) && !s.k.empty()) ? ks
-                                                : keeps_a_set(op) ? std::vector<std::int64_t>{usual_k(op)}
-                                                                  : std::vector<std::int64_t>{0};
+    std::vector<Pick> picks_of_one;
+    for (const std::int64_t k : s.k) {
+      const AskedPick asked{.k = static_cast<int>(std::min<std::int64_t>(k, INT32_MAX))};
+      any_selects || !s.thresholds.empty() ? asked.of_one(op, {}) : asked.of(op, {});
+    }
+    if (fused) picks_of_one.assign(ks.begin(), ks.end());
+    if (keeps_a_set(op))
+      for (const double t : s.thresholds) picks_of_one.push_back(of_threshold(t));
+    if (picks_of_one.empty()) picks_of_one = {usual_pick(op)};
     for (const std::int64_t V : sizes)
       for (const std::int64_t r : rows)
-        for (const std::int64_t k : ks_of_one) {
+        for (const Pick& pick : picks_of_one) {
+          const int k = pick.k;
           if (fused && s.k.empty() && (k > one->variant.max_k || k > V)) continue;
           // A filter may name a value that the set does not have. So an axis with a filter is not compared
           // with the set: a typical value takes its place.
@@ -204,7 +213,7 @@ std::vector<SweepJob> make_sweep_plan(const SweepSelection& s, std::vector<std::
               s.sizes.empty() ? V : 4032,
               s.k.empty() ? k : 5};
           if (!in_set(s.set, p)) continue;
-          jobs.push_back({one, r, V, static_cast<int>(k)});
+          jobs.push_back({one, r, V, pick});
         }
   }
   if (jobs.empty() && s.others.empty())
@@ -213,7 +222,7 @@ std::vector<SweepJob> make_sweep_plan(const SweepSelection& s, std::vector<std::
     const auto rank = [](const SweepJob& j) {
       const Dtype t = j.subject->variant.dtype;
       const int dtype = t == Dtype::f32 ? 0 : t == Dtype::f16 ? 1 : 2;
-      return std::tuple(importance(j), dtype, j.V, j.k, j.rows);
+      return std::tuple(importance(j), dtype, j.V, j.pick, j.rows);
     };
     return rank(a) < rank(b);
   });

@@ -20,6 +20,7 @@ struct SweepSelection {
   std::vector<std::string> dtypes;
   std::vector<std::int64_t> sizes, rows;
   std::vector<std::int64_t> k;
+  std::vector<double> thresholds;
   bool host = false;  // includes @host keys
   /// Kernels that have no key, such as those of a file. They must outlive the plan.
   std::vector<const Subject*> others = {};
@@ -28,7 +29,7 @@ struct SweepSelection {
 struct SweepJob {
   const Subject* subject = nullptr;
   std::int64_t rows = 0, V = 0;
-  int k = 0;
+  Pick pick = {};
 };
 
 /// Throws InputError for a key that matches nothing, an unknown dtype, an impossible V, rows or k, or an

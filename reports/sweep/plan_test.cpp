@@ -60,11 +60,11 @@ TEST_P(SweepPlan, EveryShapeOfTheGoalsOfTopkIsPlannedEarly) {
         for (const int k : {5, 30, 64, 128, 256}) {
           if (!shape_of_topk_goals(rows, V, k)) continue;
           ++shapes;
-          found +=
-              std::any_of(plan_.begin(), plan_.begin() + std::min<std::ptrdiff_t>(400, std::ssize(plan_)),
-                          [&](const SweepJob& j) {
-                            return j.subject->variant.key() == key && j.rows == rows && j.V == V && j.k == k;
-                          });
+          found += std::any_of(
+              plan_.begin(), plan_.begin() + std::min<std::ptrdiff_t>(400, std::ssize(plan_)),
+              [&](const SweepJob& j) {
+                return j.subject->variant.key() == key && j.rows == rows && j.V == V && j.pick.k == k;
+              });
         }
   EXPECT_EQ(shapes, 3 * (6 * 2 + 3 * 3 + 3 * 2));
   EXPECT_EQ(found, shapes);
@@ -73,7 +73,7 @@ TEST_P(SweepPlan, EveryShapeOfTheGoalsOfTopkIsPlannedEarly) {
 TEST_P(SweepPlan, NoConfigurationIsPlannedTwice) {
   std::set<std::tuple<const Subject*, std::int64_t, std::int64_t, int>> seen;
   for (const SweepJob& j : plan_)
-    EXPECT_TRUE(seen.emplace(j.subject, j.rows, j.V, j.k).second)
+    EXPECT_TRUE(seen.emplace(j.subject, j.rows, j.V, j.pick.k).second)
         << j.subject->variant.key() << " V = " << j.V;
 }
 

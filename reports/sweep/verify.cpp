@@ -60,7 +60,7 @@ Verification judge_all(Rig& rig) {
 
 Verification sample_judged(const Variant& variant, const Case& c, const Problem& p,
                            const FetchedRows& written) {
-  const Record r = judge_written(variant, c, p.op, p.k, written);
+  const Record r = judge_written(variant, c, p.op, p.pick(), written);
   Verification v;
   v.max_ulp = r.max_ulp;
   v.max_utilisation = r.max_bound_ratio;

@@ -40,14 +40,14 @@ std::string dtype_of(std::string_view key) {
   return std::string(key.substr(slash + 1, key.find('@', slash) - slash - 1));
 }
 
-std::string Context::behind_name(std::string_view variant, int k) const {
+std::string Context::behind_name(std::string_view variant, const Pick& pick) const {
   const auto op = ops.find(variant);
-  return assay::behind_name(op == ops.end() ? "" : op->second, k);
+  return assay::behind_name(op == ops.end() ? "" : op->second, pick);
 }
 
-bool of_usual_k(const SweepRecord& r) {
+bool of_usual_pick(const SweepRecord& r) {
   const auto op = parse_op(r.op);
-  return r.k == 0 || (op && r.k == usual_k(*op));
+  return r.pick() == Pick() || (op && r.pick() == usual_pick(*op));
 }
 double share(const SweepRecord& r) {
   const std::optional<double>& s = reads_only(r) ? r.share_of_read : r.share_of_copy;
@@ -79,7 +79,7 @@ Context gather(const std::vector<SweepRecord>& records, const std::vector<Access
     c.timed.push_back(&r);
     const std::string variant = variant_of(r.key);
     names.emplace(r.role == "peer", variant);
-    c.index.emplace(Context::Place{variant, r.dtype, r.rows, r.k, r.V}, &r);
+    c.index.emplace(Context::Place{variant, r.dtype, r.rows, r.pick(), r.V}, &r);
   }
   for (const auto& [peer, name] : names) c.variants.push_back(name);
   for (const char* d : kDtypeOrder)
@@ -103,17 +103,17 @@ const SplitRecord* Context::split(std::string_view exchange, int gpus, std::stri
 }
 
 const SweepRecord* Context::at(std::string_view variant, std::string_view dtype, std::int64_t rows,
-                               std::int64_t V, int k) const {
-  const auto found = index.find(Place{variant, dtype, rows, k, V});
+                               std::int64_t V, const Pick& pick) const {
+  const auto found = index.find(Place{variant, dtype, rows, pick, V});
   return found == index.end() ? nullptr : found->second;
 }
 
 std::vector<std::int64_t> Context::sizes(std::string_view variant, std::string_view dtype, std::int64_t rows,
-                                         int k) const {
+                                         const Pick& pick) const {
   std::vector<std::int64_t> out;
-  for (auto i = index.lower_bound(Place{variant, dtype, rows, k, 0}); i != index.end(); ++i) {
-    const auto& [v, d, r, kk, V] = i->first;
-    if (v != variant || d != dtype || r != rows || kk != k) break;
+  for (auto i = index.lower_bound(Place{variant, dtype, rows, pick, 0}); i != index.end(); ++i) {
+    const auto& [v, d, r, its, V] = i->first;
+    if (v != variant || d != dtype || r != rows || its != pick) break;
     out.push_back(V);
   }
   return out;
@@ -137,8 +137,8 @@ std::optional<Moved> moved(const Context& c, const SweepRecord& r) {
   double nearest = INFINITY;
   for (const AccessRecord& a : c.accesses) {
     if (a.source != "ncu" || variant_of(a.key) != variant || dtype_of(a.key) != r.dtype ||
-        (a.k > 0) != (r.k > 0) || a.claimed_loads != r.claimed_loads || !a.dram_read || !a.dram_write ||
-        a.V <= 0 || a.rows <= 0)
+        (a.pick() == Pick()) != (r.pick() == Pick()) || a.claimed_loads != r.claimed_loads || !a.dram_read ||
+        !a.dram_write || a.V <= 0 || a.rows <= 0)
       continue;
     // A counter stops when its kernel ends. Outputs still in the L2 reach memory later and, in a run over
     // cold buffers, cost the next launch time. So every output counts as written at least once.
@@ -149,7 +149,7 @@ std::optional<Moved> moved(const Context& c, const SweepRecord& r) {
         !(sum > 0))
       continue;
     // For top-k the same k is preferred, but another k reads the same logits.
-    const double off = apart(a.V, r.V) + (a.k == r.k ? 0 : 10);
+    const double off = apart(a.V, r.V) + (a.pick() == r.pick() ? 0 : 10);
     if (off < nearest) nearest = off, best = Moved{sum, true, a.V};
   }
   return best ? best : claimed(r);

@@ -33,18 +33,18 @@ struct Context {
 
   /// Null if it was not timed.
   const SweepRecord* at(std::string_view variant, std::string_view dtype, std::int64_t rows, std::int64_t V,
-                        int k = 0) const;
+                        const Pick& pick = {}) const;
   /// The timed V, ascending.
   std::vector<std::int64_t> sizes(std::string_view variant, std::string_view dtype, std::int64_t rows,
-                                  int k = 0) const;
+                                  const Pick& pick = {}) const;
 
-  using Place = std::tuple<std::string, std::string, std::int64_t, int, std::int64_t>;  // V is last
+  using Place = std::tuple<std::string, std::string, std::int64_t, Pick, std::int64_t>;  // V is last
   std::map<Place, const SweepRecord*, std::less<>> index;
 
   /// Of a variant, its op's name: also of one whose accesses were counted and which was not timed.
   std::map<std::string, std::string, std::less<>> ops;
-  /// What stands behind the variant's name: ", k = 5", ", threshold 0.9"; empty if k is 0.
-  std::string behind_name(std::string_view variant, int k) const;
+  /// What stands behind the variant's name: ", k = 5", ", threshold 0.9"; empty if it has neither.
+  std::string behind_name(std::string_view variant, const Pick& pick) const;
 
   std::set<std::string> pages = {};  // the kernels that have a page of their own in kernels/
 
@@ -61,7 +61,7 @@ Context gather(const std::vector<SweepRecord>& records, const std::vector<Access
 std::string variant_of(std::string_view key);
 std::string dtype_of(std::string_view key);
 /// True if its k, or its threshold, is the usual one of its op, or if it has none.
-bool of_usual_k(const SweepRecord& r);
+bool of_usual_pick(const SweepRecord& r);
 /// Share of that ceiling; NaN if the ceiling was not measured.
 double share(const SweepRecord& r);
 double elements_per_second(const SweepRecord& r);

@@ -33,13 +33,14 @@ constexpr std::array<Shade, 7> kShades = {{{0.10, "h0", "under 10 %"},
                                            {INFINITY, "h6", "above: caches"}}};
 
 /// The k that is drawn for a variant: the paper's 5 if it was timed, otherwise the smallest.
-int drawn_k(const std::set<int>& ks) { return ks.contains(5) ? 5 : *ks.begin(); }
+Pick drawn_pick(const std::set<Pick>& all) { return all.contains(5) ? 5 : *all.begin(); }
 
 /// The V at which anything was timed, by dtype, with or without top-k, and rows.
 using Timed = std::map<std::tuple<std::string, bool, std::int64_t>, std::set<std::int64_t>>;
 
 std::string draw(const Context& c, const Timed& timed, const std::string& variant, const std::string& dtype,
-                 int k, const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& rows) {
+                 const Pick& pick, const std::vector<std::int64_t>& sizes,
+                 const std::vector<std::int64_t>& rows) {
   const double width = (kWidth - kLeft - 4) / static_cast<double>(sizes.size());
   const double height = kTop + kCellHeight * static_cast<double>(rows.size()) + kBottom;
   std::array<std::string, kShades.size()> paths;
@@ -49,7 +50,7 @@ std::string draw(const Context& c, const Timed& timed, const std::string& varian
     const double top = kTop + kCellHeight * static_cast<double>(y);
     text += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>", kLeft - 4, top + 11,
                         grouped(rows[y]));
-    const auto column = timed.find({dtype, k > 0, rows[y]});
+    const auto column = timed.find({dtype, pick != Pick(), rows[y]});
     const auto swept = [&](std::size_t x) {
       return column != timed.end() && column->second.contains(sizes[x]);
     };
@@ -69,7 +70,7 @@ std::string draw(const Context& c, const Timed& timed, const std::string& varian
         values += "=";
         continue;
       }
-      const SweepRecord* r = c.at(variant, dtype, rows[y], sizes[x], k);
+      const SweepRecord* r = c.at(variant, dtype, rows[y], sizes[x], pick);
       const double s = r ? share(*r) : NAN;
       if (!std::isfinite(s)) continue;
       ++cells;
@@ -100,7 +101,7 @@ std::string draw(const Context& c, const Timed& timed, const std::string& varian
       kWidth, height, escape(variant), escape(dtype), values);
   for (std::size_t i = 0; i < kShades.size(); ++i)
     if (!paths[i].empty()) svg += fmt::format("<path class=\"{}\" d=\"{}\"/>", kShades[i].css, paths[i]);
-  return figure(variant + c.behind_name(variant, k), "", svg + text + "</svg>", chosen_by(dtype));
+  return figure(variant + c.behind_name(variant, pick), "", svg + text + "</svg>", chosen_by(dtype));
 }
 
 }  // namespace
@@ -108,12 +109,12 @@ std::string draw(const Context& c, const Timed& timed, const std::string& varian
 std::string heat_maps(const Context& c) {
   std::set<std::int64_t> all_rows, all_sizes;
   Timed timed;
-  std::map<std::string, std::set<int>> ks;
+  std::map<std::string, std::set<Pick>> ks;
   for (const SweepRecord* r : c.timed) {
     if (!std::isfinite(share(*r))) continue;
     all_rows.insert(r->rows), all_sizes.insert(r->V);
-    timed[{r->dtype, r->k > 0, r->rows}].insert(r->V);
-    ks[variant_of(r->key)].insert(r->k);
+    timed[{r->dtype, r->pick() != Pick(), r->rows}].insert(r->V);
+    ks[variant_of(r->key)].insert(r->pick());
   }
   // A number of rows with only a few V, such as the tutorial's 64, would be an empty line in every map.
   std::map<std::int64_t, std::set<std::int64_t>> at;
@@ -128,7 +129,7 @@ std::string heat_maps(const Context& c) {
   for (const std::string& d : c.dtypes)
     for (const std::string& v : c.variants)
       if (const auto k = ks.find(v); k != ks.end())
-        figures += draw(c, timed, v, d, drawn_k(k->second), sizes, rows);
+        figures += draw(c, timed, v, d, drawn_pick(k->second), sizes, rows);
   for (const std::int64_t V : sizes) list += fmt::format("{}{}", list.empty() ? "" : ",", V);
   std::string row_list;
   for (const std::int64_t r : rows) row_list += fmt::format("{}{}", row_list.empty() ? "" : ",", r);
@@ -176,7 +177,7 @@ std::string draw(const Context& c, const std::string& dtype, const Axis2& axis,
   std::vector<const SweepRecord*> records;
   double lo = INFINITY, hi = 0, right = 1;
   for (const SweepRecord* r : c.timed) {
-    if (r->dtype != dtype || r->rows != kPlaneRows || r->V != V || !of_usual_k(*r) || !(r->*axis.field) ||
+    if (r->dtype != dtype || r->rows != kPlaneRows || r->V != V || !of_usual_pick(*r) || !(r->*axis.field) ||
         !std::isfinite(share(*r)))
       continue;
     records.push_back(r);

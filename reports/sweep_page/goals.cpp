@@ -118,8 +118,8 @@ const SweepRecord* best_peer(const Context& c, const SweepRecord& of) {
   const SweepRecord* best = nullptr;
   for (const SweepRecord* r : c.timed)
     if (r->role == "peer" && comparable(*r) && r->dtype == of.dtype && r->rows == of.rows && r->V == of.V &&
-        r->k == of.k && r->family == of.family && r->verified != "fail" && std::isfinite(ceiling(*r)) &&
-        (!best || *r->median_us < *best->median_us))
+        r->pick() == of.pick() && r->family == of.family && r->verified != "fail" &&
+        std::isfinite(ceiling(*r)) && (!best || *r->median_us < *best->median_us))
       best = r;
   return best;
 }

@@ -365,10 +365,10 @@ TEST(SweepPage, AThresholdIsNoK) {
   for (const std::int64_t rows : {4000, 10, 1})
     for (const std::int64_t V : sweep_test_data::kSizes) {
       SweepRecord r = sweep_test_data::record(kTopP, "f32", rows, V, 0, random);
-      r.k = 900000;
-      all.push_back(r);
+      r.threshold = 0.9, all.push_back(r);
       AccessRecord a = counted.back();
-      a.key = r.key, a.source = "ncu", a.rows = rows, a.V = V, a.k = r.k, a.registers = 32, a.local_bytes = 1;
+      static_cast<CaseShape&>(a) = r;
+      a.key = r.key, a.source = "ncu", a.registers = 32, a.local_bytes = 1;
       counted.push_back(a);
     }
   const std::string html = both(all, counted);

@@ -179,7 +179,7 @@ static std::string reservations(const SweepRecord& r) {
 std::string describe(const SweepRecord& r) {
   std::string out =
       fmt::format("{} {}, V = {}, {} rows", variant_of(r.key), r.dtype, grouped(r.V), grouped(r.rows));
-  return out + behind_name(r.op, r.k) + ": " + time_and_speed(r);
+  return out + behind_name(r.op, r.pick()) + ": " + time_and_speed(r);
 }
 
 std::string time_and_speed(const SweepRecord& r) {

@@ -80,7 +80,7 @@ double exps(std::string_view variant) {
 const AccessRecord* counters(const Context& c, const SweepRecord& r) {
   for (const AccessRecord& a : c.accesses)
     if (a.source == "ncu" && variant_of(a.key) == variant_of(r.key) && dtype_of(a.key) == r.dtype &&
-        a.V == r.V && a.rows == r.rows && a.k == r.k)
+        a.V == r.V && a.rows == r.rows && a.pick() == r.pick())
       return &a;
   return nullptr;
 }
@@ -221,7 +221,7 @@ std::string roofline(const Context& c) {
     std::vector<Dot> by_exp, by_instruction;
     std::vector<double> peaks;
     for (const SweepRecord* r : c.timed) {
-      if (r->dtype != d || r->rows != kRooflineRows || r->V != V || !of_usual_k(*r)) continue;
+      if (r->dtype != d || r->rows != kRooflineRows || r->V != V || !of_usual_pick(*r)) continue;
       const double bytes = static_cast<double>(dtype_bytes(d)), speed = elements_per_second(*r) / 1e9;
       const auto m = moved(c, *r);
       if (const double e = exps(variant_of(r->key)); m && e > 0)

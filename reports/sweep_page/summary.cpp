@@ -148,7 +148,7 @@ std::string sweep_summary(const std::vector<SweepRecord>& records, const std::ve
   std::set<std::string> done;
   for (const std::int64_t V : {32000, 25000})  // top-k is timed at fewer V
     for (const SweepRecord* r : c.timed) {
-      if (r->rows != 4000 || r->V != V || !of_usual_k(*r) || !done.insert(r->key).second) continue;
+      if (r->rows != 4000 || r->V != V || !of_usual_pick(*r) || !done.insert(r->key).second) continue;
       keys += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", r->key, grouped(V),
                           r->verified == "pass" ? "right" : r->verified, duration(*r->median_us),
                           r->gb_per_s ? plain_number(*r->gb_per_s) : "-", percent(speed::share(*r)),

@@ -77,9 +77,9 @@ std::string every_key(const Context& c) {
   std::string tables;
   for (const std::string& d : c.dtypes) {
     // This project's kernels come before the peers.
-    std::map<std::tuple<bool, std::string, int>, Row> keys;
+    std::map<std::tuple<bool, std::string, Pick>, Row> keys;
     for (const SweepRecord* r : c.timed)
-      if (r->dtype == d) keys[{r->role == "peer", variant_of(r->key), r->k}].take(*r);
+      if (r->dtype == d) keys[{r->role == "peer", variant_of(r->key), r->pick()}].take(*r);
     std::string head =
                     "<table><thead><tr><th>kernel</th><th>outputs</th><th "
                     "class=\"n\">timed</th><th class=\"n\">max ulp</th><th class=\"n\">error/bound</th><th "
@@ -138,13 +138,13 @@ struct Counted {
   std::map<std::int64_t, const AccessRecord*> host, gpu;
   const AccessRecord& any() const { return *(gpu.empty() ? host : gpu).begin()->second; }
 };
-using Kernel = std::pair<std::string, int>;  // variant, k
+using Kernel = std::pair<std::string, Pick>;  // variant and what it takes
 
 std::map<Kernel, Counted> counted(const Context& c, const std::string& dtype) {
   std::map<Kernel, Counted> out;
   for (const AccessRecord& a : c.accesses) {
     if (dtype_of(a.key) != dtype) continue;
-    Counted& k = out[{variant_of(a.key), a.k}];
+    Counted& k = out[{variant_of(a.key), a.pick()}];
     const AccessRecord*& slot = (a.source == "ncu" ? k.gpu : k.host)[a.V];
     if (!slot || a.rows > slot->rows) slot = &a;
   }
@@ -239,11 +239,11 @@ std::string access_table(const Context& c) {
 
 std::string spill_table(const Context& c) {
   constexpr const char* kOneWarp = "register_float4_warp";
-  std::map<std::tuple<std::string, std::string, int, std::int64_t>, const AccessRecord*> rows;
+  std::map<std::tuple<std::string, std::string, Pick, std::int64_t>, const AccessRecord*> rows;
   std::set<std::string> keys;  // keys that spill somewhere
   for (const AccessRecord& a : c.accesses) {
     if (a.source != "ncu" || !a.registers || !std::isfinite(*a.registers)) continue;
-    rows[{dtype_of(a.key), variant_of(a.key), a.k, a.V}] = &a;
+    rows[{dtype_of(a.key), variant_of(a.key), a.pick(), a.V}] = &a;
     if (a.local_bytes.value_or(0) > 0 || variant_of(a.key) == kOneWarp) keys.insert(a.key);
   }
   std::string body;
@@ -295,14 +295,14 @@ std::string held_by(const AccessRecord& a) {
 }  // namespace
 
 std::string limits_table(const Context& c) {
-  std::map<std::tuple<std::string, std::int64_t, std::string, int>, const AccessRecord*> last;
+  std::map<std::tuple<std::string, std::int64_t, std::string, Pick>, const AccessRecord*> last;
   // Long rows first; but 32,768, which every kernel supports, before all.
   const auto order = [](std::int64_t a, std::int64_t b) {
     return std::pair(a == 32768, a) > std::pair(b == 32768, b);
   };
   std::set<std::int64_t, decltype(order)> sizes(order);
   for (const AccessRecord& a : c.accesses)
-    if (a.source == "ncu") last[{dtype_of(a.key), a.V, variant_of(a.key), a.k}] = &a, sizes.insert(a.V);
+    if (a.source == "ncu") last[{dtype_of(a.key), a.V, variant_of(a.key), a.pick()}] = &a, sizes.insert(a.V);
   std::string tables;
   for (const char* d : kDtypeOrder)
     for (const std::int64_t V : sizes) {

@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "accuracy/conformance/contract/contract.hpp"
 #include "accuracy/conformance/contract/limit_search.hpp"
 #include "accuracy/conformance/diagnosis/rules.hpp"
 #include "accuracy/conformance/inputs.hpp"
+#include "accuracy/conformance/says_no.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/declaration.hpp"
 
@@ -44,14 +47,11 @@ class Axes {
   }
 
   Contract all() {
-    rows();
-    lengths();
+    sizes([](SizePart p) { return p == SizePart::rows; });
+    sizes([](SizePart p) { return p == SizePart::V; });
     add("rows x V", of(group("big")), l_.max_elements > 0,
         l_.max_elements > 0 ? fmt::format("rows x V at most {}", l_.max_elements) : "any");
-    if (v_.max_k > 0)
-      add("k", of([](const Record& r) { return r.k > 0 && r.V > 0 && r.rows > 0; }),
-          l_.k_up_to_V || says(c_.found, "max_k"),
-          fmt::format("k at most {}{}", v_.max_k, l_.k_up_to_V ? " and V" : ""));
+    sizes([](SizePart p) { return p != SizePart::rows && p != SizePart::V; });
     add("alignment", layout([](const Setup& s) { return s.off_alignment(); }), l_.alignment > 1,
         l_.alignment > 1 ? fmt::format("rows start at multiples of {} bytes", l_.alignment)
                          : "any address of an element");
@@ -100,21 +100,64 @@ class Axes {
                        std::move(within)});
   }
 
-  void rows() {
-    std::string rows = fmt::format("rows >= {}", std::max<std::int64_t>(l_.min_rows, 0));
+  /// The numbers of the op's list. What limits a further one is not declared: it follows from what was seen.
+  void sizes(bool (*chosen)(SizePart)) {
+    for (const SizeInfo& s : info(v_.op).sizes) {
+      if (!s.in_use || !chosen(s.part)) continue;
+      if (s.part == SizePart::rows) rows(s);
+      if (s.part == SizePart::V) lengths(s);
+      if (s.part == SizePart::k)
+        add(s.what, of([](const Record& r) { return r.k > 0 && r.V > 0 && r.rows > 0; }),
+            l_.k_up_to_V || says(c_.found, "max_k"),
+            fmt::format("{} at most {}{}", s.name, v_.max_k, l_.k_up_to_V ? " and V" : ""));
+      if (s.part == SizePart::further) seen_size(s);
+    }
+  }
+
+  /// The kernel is right up to one of the values that were tried, or from one on, and refuses the others.
+  void seen_size(const SizeInfo& size) {
+    std::set<std::int64_t> taken;
+    std::map<std::int64_t, const Record*> refused;
+    Seen seen;
+    for (const Record& r : records_) {
+      if (r.group.empty() || r.rows <= 0 || r.V <= 0) continue;
+      const std::int64_t n = r.further[static_cast<std::size_t>(size.slot)];
+      if (fails(r) && says_no(r))
+        refused.emplace(n, &r);
+      else
+        seen.add(r);
+      if (r.status == Status::pass) taken.insert(n);
+    }
+    const bool both = !refused.empty() && !taken.empty();
+    const bool most = both && *taken.rbegin() < refused.begin()->first;
+    const bool least = both && *taken.begin() > refused.rbegin()->first;
+    seen.failed = seen.failed || (!refused.empty() && !most && !least);
+    add(size.what, seen, false, "any");
+    if (refused.empty()) return;
+    Axis& a = c_.axes.back();
+    if (!seen.failed) a.state = Axis::State::found;
+    a.within = most    ? fmt::format("{} at most {}", size.name, *taken.rbegin())
+               : least ? fmt::format("{} >= {}", size.name, *taken.begin())
+                       : "";
+    const auto& [n, r] = least ? *refused.rbegin() : *refused.begin();
+    a.outside = fmt::format("{} = {} {}", size.name, n, what_it_said(*r));
+  }
+
+  void rows(const SizeInfo& size) {
+    std::string rows = fmt::format("{} >= {}", size.name, std::max<std::int64_t>(l_.min_rows, 0));
     if (l_.rows_multiple > 1) rows += fmt::format(", a multiple of {}", l_.rows_multiple);
     if (l_.max_rows > 0) rows += fmt::format(", at most {}", l_.max_rows);
     if (causal_) rows += ", a multiple of V: row r has columns 0 to r mod V";
-    add("rows", of(group("rows")), l_.min_rows > 1 || l_.rows_multiple > 1 || l_.max_rows > 0, rows);
+    add(size.what, of(group("rows")), l_.min_rows > 1 || l_.rows_multiple > 1 || l_.max_rows > 0, rows);
   }
 
-  void lengths() {
-    std::string lengths = fmt::format("V >= {}", l_.min_V);
+  void lengths(const SizeInfo& size) {
+    std::string lengths = fmt::format("{} >= {}", size.name, l_.min_V);
     if (l_.V_in.count > 0) {
-      lengths = fmt::format("V one of {}",
+      lengths = fmt::format("{} one of {}", size.name,
                             fmt::join(l_.V_in.all.begin(), l_.V_in.all.begin() + l_.V_in.count, ", "));
     } else if (l_.V_multiple > 1) {
-      lengths = fmt::format("V a multiple of {}", l_.V_multiple);
+      lengths = fmt::format("{} a multiple of {}", size.name, l_.V_multiple);
       if (l_.min_V > l_.V_multiple) lengths += fmt::format(", at least {}", l_.min_V);
     }
     const bool longest = l_.max_V > 0 && l_.max_V != INT32_MAX && l_.V_in.count == 0;
@@ -125,7 +168,7 @@ class Axes {
       if (causal_ && r.group == "shapes" && r.status == Status::pass)
         longest_tried = std::max(longest_tried, r.V);
     if (longest_tried > 0) lengths += fmt::format(", tried up to {}", longest_tried);
-    add("row length", of(group("shapes")), l_.min_V > 1 || longest || l_.V_multiple > 1 || l_.V_in.count > 0,
+    add(size.what, of(group("shapes")), l_.min_V > 1 || longest || l_.V_multiple > 1 || l_.V_in.count > 0,
         lengths);
   }
 

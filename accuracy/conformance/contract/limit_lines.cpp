@@ -27,7 +27,7 @@ struct Line {
   const char* multiple;  // "V_multiple"
   const char* most;
   const char* least;
-  std::function<Size(std::int64_t n)> at;
+  std::function<CaseShape(std::int64_t n)> at;
   Sizes good, refused;
 
   /// Tries one size, and keeps the answer.
@@ -38,7 +38,7 @@ struct Line {
     return answer == Answer::taken;
   }
   /// Takes over what is already known about this axis.
-  void learn(const Trials& trials, const std::function<std::int64_t(const Size&)>& of) {
+  void learn(const Trials& trials, const std::function<std::int64_t(const CaseShape&)>& of) {
     for (const auto& [size, known] : trials.known()) {
       const std::int64_t n = of(size);
       if (size != at(n)) continue;
@@ -167,16 +167,20 @@ std::vector<FoundLimit> rows_limits(Trials& trials, const std::vector<Record>& r
   // The number of rows of a square follows from its length, and has no limit of its own.
   if (trials.squares() || !refused_in(records, "rows")) return {};
   const auto held_at = [&](std::int64_t V, int k) {
-    Line line{
-        "rows", "rows_multiple", "max_rows", "min_rows", [V, k](std::int64_t n) { return Size{n, V, k}; }, {},
-        {}};
-    line.learn(trials, [](const Size& s) { return s.rows; });
+    Line line{"rows",
+              "rows_multiple",
+              "max_rows",
+              "min_rows",
+              [V, k](std::int64_t n) { return CaseShape{n, V, k}; },
+              {},
+              {}};
+    line.learn(trials, [](const CaseShape& s) { return s.rows; });
     return line;
   };
   const std::int64_t V = length_of_rows(records);
   Line line = held_at(V, trials.usual_k(V));
   if (line.good.empty()) {
-    const std::optional<Size> good = trials.known_good();
+    const std::optional<CaseShape> good = trials.known_good();
     if (!good) return {};
     line = held_at(good->V, good->k);
     line.takes(trials, good->rows);
@@ -205,7 +209,7 @@ std::vector<FoundLimit> length_limits(Trials& trials, const std::vector<Record>&
               },
               {},
               {}};
-    line.learn(trials, [](const Size& s) { return s.V; });
+    line.learn(trials, [](const CaseShape& s) { return s.V; });
     return line;
   };
   const auto usual = [&](std::int64_t V) { return trials.usual_k(V); };
@@ -217,7 +221,7 @@ std::vector<FoundLimit> length_limits(Trials& trials, const std::vector<Record>&
     }
   Line line = held_at(rows, usual);
   if (line.good.empty()) {
-    const std::optional<Size> good = trials.known_good();
+    const std::optional<CaseShape> good = trials.known_good();
     if (!good) return {};
     const int k = good->k;
     line = k == usual(good->V) ? held_at(good->rows, usual)
@@ -257,14 +261,18 @@ std::vector<FoundLimit> k_limits(Trials& trials, const Variant& variant, const s
     return {
         {"k_up_to_V=yes", fmt::format("k = {} of {} logits {}", first->k, first->V, what_it_said(*first))}};
   if (!may("max_k")) return {};
-  std::optional<Size> good = trials.known_good();
+  std::optional<CaseShape> good = trials.known_good();
   if (!good) return {};
   // Takes a row long enough for every k, if there is one.
   for (const std::int64_t V : {128, 256, 512, 1024})
     if (good->V < variant.max_k && trials.takes({good->rows, V, good->k})) good->V = V;
-  Line line{
-      "k", "", "max_k", "", [s = *good](std::int64_t n) { return Size{s.rows, s.V, static_cast<int>(n)}; },
-      {},  {}};
+  Line line{"k",
+            "",
+            "max_k",
+            "",
+            [s = *good](std::int64_t n) { return CaseShape{s.rows, s.V, static_cast<int>(n)}; },
+            {},
+            {}};
   for (const std::int64_t n :
        {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 100, 128, 256})
     if (n <= std::min<std::int64_t>(variant.max_k, good->V)) line.takes(trials, n);

@@ -22,7 +22,9 @@ namespace {
 /// The most elements of a launch of the search: it tests sizes, not endurance.
 constexpr std::int64_t kMostElements = std::int64_t{1} << 24;
 
-Problem problem_at(const Variant& v, const Size& s) { return problem_of(v, v.op, s.rows, s.V, s.k, s.V); }
+Problem problem_at(const Variant& v, const CaseShape& s) {
+  return problem_of(v, v.op, s.rows, s.V, s.pick(), s.V);
+}
 
 }  // namespace
 
@@ -46,18 +48,18 @@ int Trials::usual_k(std::int64_t V) const {
   return selects(variant_.op) ? allowed_k(variant_, std::min(5, variant_.max_k), V) : 0;
 }
 
-Trials::Answer Trials::at(const Size& asked) {
-  const Size size = launched_as(asked);
+Trials::Answer Trials::at(const CaseShape& asked) {
+  const CaseShape size = launched_as(asked);
   if (const auto found = known_.find(size); found != known_.end()) return found->second.answer;
   return (known_[size] = launched(size)).answer;
 }
 
-Size Trials::launched_as(Size size) const {
+CaseShape Trials::launched_as(CaseShape size) const {
   size.rows = whole_squares(variant_, size.V, size.rows);
   return size;
 }
 
-Trials::Known Trials::launched(const Size& size) const {
+Trials::Known Trials::launched(const CaseShape& size) const {
   if (size.rows <= 0 || size.V <= 0 || size.rows > kMostElements / size.V || size.k > variant_.max_k)
     return {};
   Problem p = problem_at(variant_, size);
@@ -74,13 +76,13 @@ Trials::Known Trials::launched(const Size& size) const {
   return {Answer::refused, what_it_said(outcome.kind, outcome.fault)};
 }
 
-std::optional<Size> Trials::known_good() {
-  const auto rank = [](const Size& s) {
+std::optional<CaseShape> Trials::known_good() {
+  const auto rank = [](const CaseShape& s) {
     // All multiples of 64 count as equally round.
     const int twos = std::min(std::countr_zero(static_cast<std::uint64_t>(s.V)), 6);
     return std::tuple(-twos, s.V, s.rows, s.k);
   };
-  std::optional<Size> best;
+  std::optional<CaseShape> best;
   for (const auto& [size, known] : known_)
     if (known.answer == Answer::taken && (!best || rank(size) < rank(*best))) best = size;
   if (best) return best;
@@ -90,7 +92,7 @@ std::optional<Size> Trials::known_good() {
       std::vector<int> ks = {usual_k(V)};
       if (selects(variant_.op)) ks.insert(ks.end(), {1, 2, 4, 8});
       for (const int k : ks)
-        if (const Size s{rows, V, k}; takes(s)) return s;
+        if (const CaseShape s{rows, V, k}; takes(s)) return s;
     }
   return {};
 }

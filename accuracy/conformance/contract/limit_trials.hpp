@@ -15,12 +15,6 @@
 
 namespace assay::conformance {
 
-struct Size {
-  std::int64_t rows = 1, V = 1;
-  int k = 0;  // 0 for ops without k
-  auto operator<=>(const Size&) const = default;
-};
-
 class Trials {
  public:
   /// taken: it ran and was not refused, whether its outputs are right or wrong. unknown: it is outside what
@@ -31,31 +25,31 @@ class Trials {
   /// must outlive this object.
   Trials(const Variant& variant, const std::vector<Record>& records);
 
-  Answer at(const Size& size);
+  Answer at(const CaseShape& size);
   /// The size that is launched when this one is asked for. It differs for a causal kernel, which gets
   /// squares.
-  Size launched_as(Size size) const;
+  CaseShape launched_as(CaseShape size) const;
   bool squares() const { return variant_.claim.causal != Causal::no; }
-  bool takes(const Size& size) { return at(size) == Answer::taken; }
+  bool takes(const CaseShape& size) { return at(size) == Answer::taken; }
   /// What the kernel reported when it refused.
-  const std::string& said(const Size& size) const { return known_.at(launched_as(size)).said; }
+  const std::string& said(const CaseShape& size) const { return known_.at(launched_as(size)).said; }
 
   /// The k that the groups use at this length.
   int usual_k(std::int64_t V) const;
   /// An accepted size with a round length and few rows; empty if every launch was refused.
-  std::optional<Size> known_good();
+  std::optional<CaseShape> known_good();
   /// Everything that is known: sizes and answers.
   struct Known {
     Answer answer = Answer::unknown;
     std::string said = {};
   };
-  const std::map<Size, Known>& known() const { return known_; }
+  const std::map<CaseShape, Known>& known() const { return known_; }
 
  private:
-  Known launched(const Size& size) const;
+  Known launched(const CaseShape& size) const;
 
   const Variant& variant_;
-  std::map<Size, Known> known_;
+  std::map<CaseShape, Known> known_;
 };
 
 }  // namespace assay::conformance

@@ -106,7 +106,7 @@ std::vector<std::int64_t> samples(const std::vector<Span>& spans) {
 std::string beyond_sizes(const Region& r, const Variant& v) {
   const bool selecting = selects(v.op), causal = v.claim.causal != Causal::no;
   const std::vector<std::int64_t> lengths = samples(r.V), counts = samples(r.rows);
-  const std::vector<std::int64_t> ks = selecting ? samples(r.k) : std::vector<std::int64_t>{usual_k(v.op)};
+  const std::vector<std::int64_t> ks = selecting ? samples(r.k) : std::vector<std::int64_t>();
   for (const std::int64_t V : lengths)
     for (const std::int64_t n : counts) {
       const std::int64_t rows = causal ? V : n;
@@ -114,7 +114,8 @@ std::string beyond_sizes(const Region& r, const Variant& v) {
       if (rows > kMost / V) continue;
       for (const std::int64_t pitch : {V, V + 1}) {
         if (pitch > V && !r.any_pitch) continue;
-        const Problem p = problem_of(v, v.op, rows, V, static_cast<int>(std::min(ks.front(), V)), pitch);
+        const Pick pick = ks.empty() ? usual_pick(v.op) : Pick(static_cast<int>(std::min(ks.front(), V)));
+        const Problem p = problem_of(v, v.op, rows, V, pick, pitch);
         if (std::string why = beyond_limits(v, p, r.alignment); !why.empty()) return why;
       }
       if (causal) break;

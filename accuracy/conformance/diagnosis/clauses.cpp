@@ -83,7 +83,7 @@ class Clauses {
   /// one.
   void maxima();
   void rows(const std::set<std::int64_t>& bad, const std::set<std::int64_t>& all);
-  void selected(const std::set<std::int64_t>& bad, const std::set<std::int64_t>& all);
+  void selected(const std::set<Pick>& bad, const std::set<Pick>& all);
   void lengths(const std::set<std::int64_t>& bad, const std::set<std::int64_t>& all,
                const std::map<std::string, std::set<std::int64_t>>& of_family);
 
@@ -110,24 +110,28 @@ void Clauses::add(Pattern pattern, std::string words, double bits, std::int64_t 
 }
 
 void Clauses::collect() {
-  std::set<std::int64_t> bad_V, all_V, bad_rows, all_rows, bad_k, all_k;
+  std::set<std::int64_t> bad_V, all_V, bad_rows, all_rows;
+  std::set<Pick> bad_picks, all_picks;
   std::set<Setup> bad_places, all_places;
   std::set<std::string> bad_families, all_families;
   std::map<std::string, std::set<std::int64_t>> V_of_family;
   for (const Record* r : bad_) {
-    bad_V.insert(r->V), bad_rows.insert(r->rows), bad_k.insert(r->k), bad_places.insert(place_of(*r));
+    bad_V.insert(r->V), bad_rows.insert(r->rows), bad_picks.insert(r->pick()),
+        bad_places.insert(place_of(*r));
     bad_families.insert(r->family), V_of_family[r->family].insert(r->V);
   }
-  all_V = bad_V, all_rows = bad_rows, all_k = bad_k, all_places = bad_places, all_families = bad_families;
+  all_V = bad_V, all_rows = bad_rows, all_picks = bad_picks, all_places = bad_places,
+  all_families = bad_families;
   for (const Record* r : good_) {
-    all_V.insert(r->V), all_rows.insert(r->rows), all_k.insert(r->k), all_places.insert(place_of(*r));
+    all_V.insert(r->V), all_rows.insert(r->rows), all_picks.insert(r->pick()),
+        all_places.insert(place_of(*r));
     all_families.insert(r->family);
   }
   places(bad_places, all_places);
   classes(bad_families, all_families);
   maxima();
   rows(bad_rows, all_rows);
-  selected(bad_k, all_k);
+  selected(bad_picks, all_picks);
   lengths(bad_V, all_V, V_of_family);
 }
 
@@ -232,18 +236,19 @@ void Clauses::rows(const std::set<std::int64_t>& bad, const std::set<std::int64_
         });
 }
 
-void Clauses::selected(const std::set<std::int64_t>& bad, const std::set<std::int64_t>& all) {
+void Clauses::selected(const std::set<Pick>& bad, const std::set<Pick>& all) {
   if (all.size() < 2) return;
   const double which = log2_of(all.size());
   if (const auto op = parse_op(bad_.front()->op); op && keeps_a_set(*op)) {
-    for (const std::int64_t k : bad)
-      add(Pattern::k, "case with " + words_of_k(*op, static_cast<int>(k)), 4 + which, k,
-          [k](const Record& r) { return r.k == k; });
+    for (const Pick& pick : bad)
+      add(Pattern::k, "case with " + words_of(*op, pick), 4 + which, 0,
+          [pick](const Record& r) { return r.pick() == pick; });
     return;
   }
   add(Pattern::k, "case with k = V", 5, 0, [](const Record& r) { return r.k == r.V; });
   add(Pattern::k, "case with k above V", 5, 0, [](const Record& r) { return r.k > r.V; });
-  for (const std::int64_t k : bad) {
+  for (const Pick& pick : bad) {
+    const int k = pick.k;
     add(Pattern::k, fmt::format("case with k = {}", k), 4 + which, k,
         [k](const Record& r) { return r.k == k; });
     add(Pattern::k, fmt::format("case with k of {} or more", k), 4 + which, k,

@@ -65,7 +65,7 @@ bool apart(const Record& r) {
 namespace {
 
 bool smaller(const Record* a, const Record* b) {
-  return std::tuple(a->V, a->rows, a->k) < std::tuple(b->V, b->rows, b->k);
+  return std::tuple(a->V, a->rows, a->pick()) < std::tuple(b->V, b->rows, b->pick());
 }
 
 std::string check_names(const Cases& bad) {
@@ -108,7 +108,7 @@ std::string words_of(const Rule& rule, const Cases& bad, const Cases& good) {
       return fmt::format(
           "one case: {} {}{}", first.family,
           first.setup.empty() ? fmt::format("V = {}, {} rows", first.V, first.rows) : first.setup.text(),
-          first.k > 0 ? ", " + words_of_k(*parse_op(first.op), first.k) : std::string());
+          first.pick() != Pick() ? ", " + words_of(*parse_op(first.op), first.pick()) : std::string());
     std::string s = "no simple rule";
     if (first.V != bad.back()->V) s += fmt::format("; V from {} to {}", first.V, bad.back()->V);
     return s;

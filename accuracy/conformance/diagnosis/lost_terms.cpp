@@ -178,7 +178,7 @@ std::optional<Finding> refused_lengths(const std::vector<Record>& records) {
     if ((is_refused(r) && r.rows > 0 && explained(r.V)) || child || own) f.cases.push_back(&r);
   }
   std::stable_sort(f.cases.begin(), f.cases.end(), [](const Record* a, const Record* b) {
-    return std::tuple(a->V == 0, a->V, a->rows, a->k) < std::tuple(b->V == 0, b->V, b->rows, b->k);
+    return std::tuple(a->V == 0, a->V, a->rows, a->pick()) < std::tuple(b->V == 0, b->V, b->rows, b->pick());
   });
   f.first = f.cases.front();
   f.group = f.first->group;

@@ -22,7 +22,7 @@ bool reads_beyond(const Record& r) {
 }
 
 bool before(const Record* a, const Record* b) {
-  return std::tuple(a->V, a->rows, a->k) < std::tuple(b->V, b->rows, b->k);
+  return std::tuple(a->V, a->rows, a->pick()) < std::tuple(b->V, b->rows, b->pick());
 }
 
 /// exp(x - m) is 0 in f32 below -104, and no longer exact below -87.

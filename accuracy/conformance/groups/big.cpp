@@ -195,7 +195,7 @@ Record long_row(Bench& bench, PartLauncher& launcher, const ConformanceCase& c) 
     // The cost that does not depend on the length is the same in both trials. The first launch of a worker
     // also waits for its device and for its kernel's module.
     const auto launch_of = [&](std::int64_t V) {
-      BigBuffers trial(v, problem_of(v, c.op, 1, V, c.k, V), low);
+      BigBuffers trial(v, problem_of(v, c.op, 1, V, c.pick, V), low);
       return launcher.launch_parts(v, trial.problem(), trial.parts(),
                                    {{}, 0, bench.options().patience * kSeconds});
     };
@@ -272,10 +272,9 @@ std::vector<Unit> plan_big(const Planning& p) {
   if (device && p.extent == Extent::quick && !p.named) return units;
   const auto add = [&](const std::string& family, std::int64_t V, std::int64_t rows) {
     // Only the finite logits of the long row have an order.
-    const int k = family == kFewFinite && selects(op_of(p))
-                      ? std::min(k_of(p, V), static_cast<int>(kFiniteLogits))
-                      : k_of(p, V);
-    units.push_back({{{family, V, rows, op_of(p), k}}, run_big, 1e9, true});
+    Pick pick = pick_of(p, V);
+    if (family == kFewFinite) pick.k = std::min(pick.k, static_cast<int>(kFiniteLogits));
+    units.push_back({{{family, V, rows, op_of(p), pick}}, run_big, 1e9, true});
   };
   const bool long_asked = p.narrow.family == kFewFinite;
   if (!long_asked)

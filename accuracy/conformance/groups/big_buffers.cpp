@@ -355,7 +355,7 @@ BlockOwners block_owners(const Variant& v, PartLauncher& launcher, const Problem
   const auto V = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(room)));
   if (!owners.seen.ok() || owners.rows_per_block == 0 || V >= problem.V || V < std::max(1, problem.k))
     return owners;
-  const Problem shorter = problem_of(v, problem.op, problem.rows, V, problem.k, V);
+  const Problem shorter = problem_of(v, problem.op, problem.rows, V, problem.pick(), V);
   if (!beyond_limits(v, shorter).empty()) return owners;
   const BlockOwners there = owners_at(v, launcher, shorter, seconds, other_share);
   return other_share || !there.seen.ok() ? there : owners;

@@ -170,7 +170,7 @@ void after_special(Calls& calls, const ConformanceCase& c) {
 void op_order(Calls& calls, const ConformanceCase& c) {
   ConformanceCase other = c;
   other.op = Op::normalizer;
-  other.k = 0;
+  other.pick = {};
   for (int n = 0; n < 3; ++n) {
     calls.fresh(c);
     calls.fresh(other);
@@ -240,7 +240,7 @@ std::vector<Unit> plan_calls(const Planning& p) {
     for (const std::int64_t V : sizes_of(p, {s.V}))
       for (const std::int64_t rows : rows_of(p, {s.rows}))
         for (const std::string& family : families_of(p, {s.family}))
-          units.push_back({{{family, V, rows, op_of(p), k_of(p, V), s.setup}},
+          units.push_back({{{family, V, rows, op_of(p), pick_of(p, V), s.setup}},
                            [run = s.run](Bench& bench, const std::vector<ConformanceCase>& cases) {
                              Calls calls(bench, cases[0]);
                              run(calls, cases[0]);

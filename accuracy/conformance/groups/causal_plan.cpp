@@ -88,14 +88,14 @@ std::int64_t whole_squares(const Variant& v, std::int64_t V, std::int64_t rows) 
 void make_squares(const Planning& p, const char* group, std::vector<Unit>& units) {
   if (!causal(p.variant)) return;
   const Budget most = budget(p.extent);
-  std::set<std::tuple<std::string, std::int64_t, std::int64_t, Op, int, Setup>> known;
+  std::set<std::tuple<std::string, std::int64_t, std::int64_t, Op, Pick, Setup>> known;
   for (Unit& u : units) {
     std::erase_if(u.cases, [&](ConformanceCase& c) {
       if (c.V == 0) return true;  // there is no such square
       if (!p.narrow.V && launches_again(group)) c.V = shorter(p.variant, c.V);
       if (!p.narrow.rows) c.rows = whole_squares(p.variant, c.V, c.rows);
       const bool fits = c.rows <= most.of_case / c.V || p.narrow.V;
-      return !fits || !known.emplace(c.family, c.V, c.rows, c.op, c.k, c.setup).second;
+      return !fits || !known.emplace(c.family, c.V, c.rows, c.op, c.pick, c.setup).second;
     });
   }
   if (!p.narrow.V) thin(units, most.of_octave, [](const ConformanceCase&) { return false; });

@@ -29,8 +29,8 @@ constexpr int kMostOfEveryK = 128;
 constexpr int kFewK = 256;
 
 /// The k to try: 1, 5, every element, as many as the variant can select, and some in between.
-std::vector<int> ks_for(const Planning& p, const std::string& family, std::int64_t V) {
-  if (p.narrow.k) return {*p.narrow.k};
+std::vector<Pick> picks_for(const Planning& p, const std::string& family, std::int64_t V) {
+  if (p.narrow.pick.any()) return {pick_of(p, V)};
   if (const Op op = op_of(p); keeps_a_set(op)) {
     const auto is = [&](std::int64_t usual) { return V == nearest_V(p.variant, usual); };
     return thresholds(op, is(2) || is(33) || is(1025) || is(4099));
@@ -49,7 +49,7 @@ std::vector<int> ks_for(const Planning& p, const std::string& family, std::int64
   for (int& k : ks) k = allowed_k(p.variant, k, V);
   std::sort(ks.begin(), ks.end());
   ks.erase(std::unique(ks.begin(), ks.end()), ks.end());
-  return ks;
+  return {ks.begin(), ks.end()};
 }
 
 /// The families that every command tries, and those of this group.
@@ -93,15 +93,18 @@ std::vector<Unit> plan_families(const Planning& p) {
     if (std::find(drawn.begin(), drawn.end(), V) != drawn.end()) rows = drawn_rows(family, dtype, V, rows);
     return rows_of(p, {rows});
   };
-  lists.ks = [&](const Variant&, const std::string& name, std::int64_t V) { return ks_for(p, name, V); };
+  lists.picks = [&](const Variant&, const std::string& name, std::int64_t V) {
+    return picks_for(p, name, V);
+  };
   lists.op = p.narrow.op;
   const Variant* const variant = &p.variant;
   std::vector<Unit> units = family_units({&variant, 1}, lists);
   // Each bench runs them with the variant of its own thread.
   for (Unit& u : units)
     for (ConformanceCase& c : u.cases) c.variant = nullptr;
-  const bool probed = p.narrow.family.empty() ? !p.narrow.V && !p.narrow.rows && !p.narrow.op && !p.narrow.k
-                                              : p.narrow.family == kProbeFamily;
+  const bool probed = p.narrow.family.empty()
+                          ? !p.narrow.V && !p.narrow.rows && !p.narrow.op && !p.narrow.pick.any()
+                          : p.narrow.family == kProbeFamily;
   // Probes need an exp, a maximum and a division.
   if (probed && not_plain_rows(p.variant.claim, p.variant.op).empty())
     units.push_back(probe_unit({kProbeFamily, 0, 0, p.variant.op, 0}));
@@ -136,7 +139,7 @@ Record judged_record(const Bench& bench, const ConformanceCase& c, const Case& i
     options.max_ulp = asked.max_ulp;
     options.pitch = asked.narrow.pitch.value_or(0);
     options.seed = asked.seed;
-    Record judged = check_case(v, inputs, c.op, c.k, options);
+    Record judged = check_case(v, inputs, c.op, c.pick, options);
     judged.group = r.group;
     judged.setup = r.setup;
     judged.seed = r.seed;
@@ -195,8 +198,8 @@ std::vector<Unit> family_units(std::span<const Variant* const> variants, const F
           for (const Variant* v : takers) {
             const Op op = lists.op.value_or(v->op);
             const std::int64_t its = rows_of_family(*v, name, V, rows);
-            for (const int k : has_k(op) ? lists.ks(*v, name, V) : std::vector<int>{0})
-              by_rows[its].cases.push_back({name, V, its, op, k, {}, v});
+            for (const Pick& pick : picks(op) ? lists.picks(*v, name, V) : std::vector<Pick>{Pick()})
+              by_rows[its].cases.push_back({name, V, its, op, pick, {}, v});
           }
           for (auto& [its, u] : by_rows) {
             u.run = run_family;

@@ -20,8 +20,8 @@ struct FamilyLists {
   std::function<std::vector<std::int64_t>(const std::string& family, Dtype dtype)> sizes;
   /// Called only if the family has rows of row length V.
   std::function<std::vector<std::int64_t>(const std::string& family, Dtype dtype, std::int64_t V)> rows;
-  /// Called only for an op that has a k.
-  std::function<std::vector<int>(const Variant& variant, const std::string& family, std::int64_t V)> ks;
+  /// Called only for an op that has a k or a threshold.
+  std::function<std::vector<Pick>(const Variant& variant, const std::string& family, std::int64_t V)> picks;
   std::optional<Op> op;  // each variant's own by default
 };
 

@@ -105,10 +105,10 @@ std::vector<std::string> families_of(const Planning& p, std::vector<std::string>
 
 Op op_of(const Planning& p) { return p.narrow.op.value_or(p.variant.op); }
 
-int k_of(const Planning& p, std::int64_t V) {
-  if (!has_k(op_of(p))) return 0;
-  if (keeps_a_set(op_of(p))) return p.narrow.k.value_or(usual_k(op_of(p)));
-  return p.narrow.k ? *p.narrow.k : allowed_k(p.variant, std::min(5, p.variant.max_k), V);
+Pick pick_of(const Planning& p, std::int64_t V) {
+  const Op op = op_of(p);
+  return p.narrow.pick.of(
+      op, selects(op) ? Pick(allowed_k(p.variant, std::min(5, p.variant.max_k), V)) : usual_pick(op));
 }
 
 int allowed_k(const Variant& v, int k, std::int64_t V) {

@@ -41,7 +41,7 @@ std::vector<std::int64_t> rows_of(const Planning& p, std::vector<std::int64_t> u
 std::vector<std::string> families_of(const Planning& p, std::vector<std::string> usual);
 /// The op of the cases. Their k is 5 unless narrowed, or fewer if the variant selects fewer.
 Op op_of(const Planning& p);
-int k_of(const Planning& p, std::int64_t V);
+Pick pick_of(const Planning& p, std::int64_t V);
 
 /// k, or the largest k that a variant without empty slots accepts.
 int allowed_k(const Variant& v, int k, std::int64_t V);

@@ -73,7 +73,7 @@ TEST(NearestV, EveryGroupLeavesCasesUnderSuchALimit) {
     std::int64_t inside = 0, all = 0;
     for (const Unit& u : g.plan({v, Extent::quick, {}, 1, false}))
       for (const ConformanceCase& c : u.cases) {
-        Problem p = problem_of(v, c.op, c.rows, c.V, c.k, c.V);
+        Problem p = problem_of(v, c.op, c.rows, c.V, c.pick, c.V);
         all += c.V > 0 && c.rows > 0;
         inside += c.V > 0 && c.rows > 0 && beyond_limits(v, p, 0).empty();
       }

@@ -46,7 +46,7 @@ std::vector<Unit> plan_launches(const Planning& p) {
   Unit u;
   const auto add = [&](std::int64_t V, std::int64_t rows) {
     for (const std::string& family : families_of(p, {"normal_1"}))
-      u.cases.push_back({family, V, rows, op_of(p), k_of(p, V), {}});
+      u.cases.push_back({family, V, rows, op_of(p), pick_of(p, V), {}});
     u.weight += weight_of(rows, V);
   };
   // One row per thread, per warp, per block; a block that passes over its row again; rows that hand columns
@@ -119,7 +119,7 @@ std::vector<Unit> plan_layout(const Planning& p) {
           if (layout.launch.in_place &&
               (one_value(op_of(p)) || op_of(p) == Op::normalizer || selects(op_of(p))))
             continue;
-          u.cases.push_back({family, V, rows, op_of(p), k_of(p, V), setup});
+          u.cases.push_back({family, V, rows, op_of(p), pick_of(p, V), setup});
           u.weight += weight_of(rows, V);
         }
         u.run = [by_name](Bench& bench, const std::vector<ConformanceCase>& cases) {
@@ -141,7 +141,7 @@ std::vector<Unit> plan_layout(const Planning& p) {
     for (const std::int64_t rows : rows_of(p, {3}))
       for (const std::string& family : families_of(p, {"row_drawn"}))
         units.push_back(
-            {{{family, V, rows, op_of(p), k_of(p, V), "page_end"}},
+            {{{family, V, rows, op_of(p), pick_of(p, V), "page_end"}},
              [end = by_name.at("page_end")](Bench& bench, const std::vector<ConformanceCase>& cases) {
                bench.emit(0, bench.judge(cases[0], bench.inputs(cases[0]), end));
              },
@@ -212,7 +212,7 @@ std::vector<Unit> plan_streams(const Planning& p) {
       for (const std::int64_t rows : rows_of(p, {k.rows}))
         for (const std::string& family : families_of(p, {"normal_1"}))
           units.push_back(
-              {{{family, V, rows, op_of(p), k_of(p, V), k.setup}},
+              {{{family, V, rows, op_of(p), pick_of(p, V), k.setup}},
                [run = k.run](Bench& bench, const std::vector<ConformanceCase>& cases) {
                  const bool given = bench.variant().own_stream;
                  bench.emit(

@@ -49,12 +49,12 @@ void shrink(double max_abs, Tensor& x) {
 }
 
 /// The k or the threshold of the i-th trial. A kernel has other paths for other k.
-int kth(const Planning& p, std::int64_t V, std::size_t i) {
+Pick pick_of_trial(const Planning& p, std::int64_t V, std::size_t i) {
   const Op op = op_of(p);
-  if (p.narrow.k || !has_k(op)) return k_of(p, V);
+  if (p.narrow.pick.any() || !picks(op)) return pick_of(p, V);
   if (keeps_a_set(op)) {
-    const std::vector<int> all = thresholds(op, true);
-    return i % 2 == 0 ? usual_k(op) : all[i / 2 % all.size()];
+    const std::vector<Pick> all = thresholds(op, true);
+    return i % 2 == 0 ? usual_pick(op) : all[i / 2 % all.size()];
   }
   constexpr std::array<int, 6> kAll = {5, 1, 33, 129, 300, 64};
   return allowed_k(p.variant, std::min(kAll[i % kAll.size()], p.variant.max_k), V);
@@ -109,11 +109,11 @@ std::vector<Unit> plan_operands(const Planning& p) {
   if (setups.empty()) return units;
   std::size_t trial = 0;
   const auto add = [&](std::int64_t V, const Setup& setup, const std::vector<std::int64_t>& row_counts) {
-    const int k = kth(p, V, trial++);
+    const Pick pick = pick_of_trial(p, V, trial++);
     Unit u{{}, run_operands, 0};
     for (const std::string& family : families_of(p, {V % 3 == 0 ? "normal_10" : "normal_3"}))
       for (const std::int64_t rows : row_counts) {
-        u.cases.push_back({family, V, rows, op_of(p), k, setup});
+        u.cases.push_back({family, V, rows, op_of(p), pick, setup});
         u.weight += weight_of(rows, V);
       }
     units.push_back(std::move(u));

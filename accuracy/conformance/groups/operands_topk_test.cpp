@@ -36,7 +36,7 @@ float multiplied(float x, float temperature, float) {
 Variant selector(Op op, Selector select, Scaled scaled = divided) {
   Variant v = strangers::here(operand::temperatures, [=](const Problem& p, const Buffers& b, const Stream&) {
     for (std::int64_t r = 0; r < p.rows; ++r) {
-      SelectorRow row{{}, {}, p.k, p.threshold(), b.temperatures[r] == 1};
+      SelectorRow row{{}, {}, p.k, p.threshold, b.temperatures[r] == 1};
       for (std::int64_t j = 0; j < p.V; ++j) {
         row.x.push_back(static_cast<const float*>(b.logits)[r * p.in_pitch + j]);
         row.z.push_back(scaled(row.x.back(), b.temperatures[r], b.temperatures[0]));

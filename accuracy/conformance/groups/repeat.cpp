@@ -48,7 +48,7 @@ std::vector<Unit> plan_agreeing(const Planning& p, std::vector<std::int64_t> siz
   for (const std::int64_t V : sizes_of(p, std::move(sizes)))
     for (const std::int64_t n : rows_of(p, {rows}))
       for (const std::string& family : families_of(p, {"normal_1"}))
-        units.push_back({{{family, V, n, op_of(p), k_of(p, V)}},
+        units.push_back({{{family, V, n, op_of(p), pick_of(p, V)}},
                          [layouts, what](Bench& bench, const std::vector<ConformanceCase>& cases) {
                            bench.emit(0, agreeing(bench, cases[0], bench.inputs(cases[0]), layouts, what));
                          },
@@ -109,7 +109,7 @@ std::vector<Unit> plan_repeat(const Planning& p) {
 
 std::vector<Unit> plan_schedules(const Planning& p) {
   if (!on_host(p.variant.backend) && !p.variant.on_executor) {
-    Unit u{{{"normal_1", 1025, 5, op_of(p), k_of(p, 1025)}},
+    Unit u{{{"normal_1", 1025, 5, op_of(p), pick_of(p, 1025)}},
            [](Bench& bench, const std::vector<ConformanceCase>& cases) {
              bench.emit(
                  0, bench.unsupported(cases[0], obstacle(Why::executor, "only there an order is a seed")));
@@ -128,7 +128,7 @@ std::vector<Unit> plan_batch(const Planning& p) {
   std::vector<Unit> units;
   const auto add = [&](std::int64_t V, std::int64_t rows) {
     for (const std::string& family : families_of(p, {"normal_1"}))
-      units.push_back({{{family, V, nearest_rows(p.variant.limits, rows), op_of(p), k_of(p, V)}},
+      units.push_back({{{family, V, nearest_rows(p.variant.limits, rows), op_of(p), pick_of(p, V)}},
                        run_batch,
                        3 * weight_of(rows, V)});
   };

@@ -37,7 +37,7 @@ std::vector<Unit> plan_shapes(const Planning& p) {
       if (!planned.insert({family, V, n}).second) continue;
       if (!begun || units.back().cases[0].V != V) units.push_back({{}, run_shape, 0});
       begun = true;
-      units.back().cases.push_back({family, V, n, op_of(p), k_of(p, V)});
+      units.back().cases.push_back({family, V, n, op_of(p), pick_of(p, V)});
       units.back().weight += weight_of(n, V);
     }
   };
@@ -80,7 +80,7 @@ std::vector<Unit> plan_rows(const Planning& p) {
   std::vector<Unit> units;
   const auto add = [&](std::int64_t V, std::int64_t rows, const std::vector<std::string>& usual) {
     for (const std::string& family : families_of(p, usual))
-      units.push_back({{{family, V, rows, op_of(p), k_of(p, V)}}, run_shape, weight_of(rows, V)});
+      units.push_back({{{family, V, rows, op_of(p), pick_of(p, V)}}, run_shape, weight_of(rows, V)});
   };
   for (const std::int64_t V : sizes_of(p, {7}))
     for (const std::int64_t rows : rows_of(p, counts)) add(V, rows, {"row_drawn"});

@@ -21,7 +21,7 @@ namespace {
 bool wanted(const Narrowing& n, const ConformanceCase& c) {
   return (n.family.empty() || n.family == c.family) && (n.setup.empty() || c.setup == Setup(n.setup)) &&
          (!n.V || *n.V == c.V) && (!n.pitch || *n.pitch >= c.V) && (!n.rows || *n.rows == c.rows) &&
-         (!n.k || *n.k == c.k) && (!n.op || *n.op == c.op);
+         n.pick.is(c.pick) && (!n.op || *n.op == c.op);
 }
 
 std::vector<Group> chosen_groups(const ConformanceOptions& options) {
@@ -62,8 +62,8 @@ bool plans_no_rows(const Group& g, Planning planning) {
 /// Throws InputError if the buffers of the case would have more elements than an address can reach.
 void require_possible(const Variant& v, const ConformanceCase& c, const Narrowing& n) {
   if (c.family == kProbeFamily) return;  // probes choose their own sizes
-  const Problem p =
-      problem_of(c.variant ? *c.variant : v, c.op, c.rows, c.V, std::max(c.k, 1), n.pitch.value_or(c.V));
+  const Problem p = problem_of(c.variant ? *c.variant : v, c.op, c.rows, c.V,
+                               Pick(std::max(c.pick.k, 1), c.pick.threshold), n.pitch.value_or(c.V));
   if (const std::string why = invalid_reason(p); !why.empty())
     throw InputError((n.pitch ? "--pitch: " : "--V and --rows: ") + why);
 }

@@ -16,7 +16,7 @@ FamilyLists one_size(std::int64_t V) {
   lists.families = {"normal_1", "ties"};
   lists.sizes = [V](const std::string&, Dtype) { return std::vector{V}; };
   lists.rows = [](const std::string&, Dtype, std::int64_t) { return std::vector<std::int64_t>{2}; };
-  lists.ks = [](const Variant&, const std::string&, std::int64_t) { return std::vector{1, 5}; };
+  lists.picks = [](const Variant&, const std::string&, std::int64_t) { return std::vector<Pick>{1, 5}; };
   return lists;
 }
 
@@ -32,8 +32,8 @@ TEST(Runner, UnitsAreByDtypeAndFamilyWithEveryKernelInThem) {
   ASSERT_EQ(units[3].cases.size(), 3u);
   for (const ConformanceCase& c : units[3].cases) EXPECT_EQ(c.family, "ties");
   EXPECT_EQ(units[3].cases[0].variant, f32);
-  EXPECT_EQ(units[3].cases[1].k, 1);
-  EXPECT_EQ(units[3].cases[2].k, 5);
+  EXPECT_EQ(units[3].cases[1].pick.k, 1);
+  EXPECT_EQ(units[3].cases[2].pick.k, 5);
   EXPECT_EQ(units[3].cases[2].variant, topk);
 }
 

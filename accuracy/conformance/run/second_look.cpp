@@ -111,7 +111,7 @@ void say_nearest(Runner& run, const Variant& v, const ConformanceOptions& option
     if (r.worst && std::isnan(r.worst->got) && std::isfinite(r.worst->exact_hi)) continue;
     if (left-- == 0) return;
     const Case inputs = make_case(r.family, v, r.V, r.rows, options.seed);
-    const Problem p = problem_of(v, *op, r.rows, r.V, r.k, r.V);
+    const Problem p = problem_of(v, *op, r.rows, r.V, r.pick(), r.V);
     GuardedLaunch launch(v, p, inputs.logits(), fitted({}, v, p));
     if (launch.run().ok()) nearest_class(v, as_seen_by(v.claim, *op, inputs), *op, launch).tell(r);
   }

@@ -245,7 +245,7 @@ struct TopPLadder {
   static void run(const Call<T>& c) {
     const BestOfRows<T> best = launch_selection<Selection, kTopPCandidates>(c);
     launch(top_p_rows<Form, Tempering, T>, c.blocks(), kSelectThreads, 0, c.stream, c.logits,
-           c.buffers.temperatures, c.probs, best, c.problem.threshold(), c.V);
+           c.buffers.temperatures, c.probs, best, c.problem.threshold, c.V);
   }
 };
 

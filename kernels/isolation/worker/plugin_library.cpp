@@ -53,7 +53,7 @@ class PluginCall {
     call.scale = p.scale;
     call.temperature = p.temperature;
     call.k = selects(p.op) ? p.k : 0;
-    call.threshold = p.threshold();
+    call.threshold = p.threshold;
     const Operands& o = p.operands;
     call.mask = matrix(6, o.has(operand::any_mask), p.V, p.in_pitch, type_of(o.mask));
     call.bias = matrix(7, o.has(operand::any_bias), p.V, p.in_pitch, type_of(o.bias));

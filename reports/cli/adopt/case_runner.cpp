@@ -18,8 +18,7 @@ namespace {
 void require_possible(const CertifiedCase& c) {
   const auto op = parse_op(c.op);
   if (!op) throw InputError("op " + c.op + ": unknown");
-  if (const std::string why = has_k(*op) ? why_not_k(*op, c.k) : ""; !why.empty())
-    throw InputError(fmt::format("k {}: {}", c.k, why));
+  if (const std::string why = why_not(*op, c.pick()); !why.empty()) throw InputError(why);
   if (c.V < 0 || c.rows < 0)
     throw InputError(fmt::format("V {}, rows {}: must not be negative", c.V, c.rows));
   if (!may_be_replayed(c.group, c.rows, c.V))
@@ -41,7 +40,8 @@ Record run_again(const CertifiedCase& c, const Certificate& from, const Variant&
     o.narrow.family = c.family;
   } else {
     o.narrow = {c.family, c.setup, c.V, c.rows, {}, {}, parse_op(c.op)};
-    if (c.k > 0) o.narrow.k = c.k;
+    if (c.k > 0) o.narrow.pick.k = c.k;
+    if (c.threshold > 0) o.narrow.pick.threshold = c.threshold;
   }
   o.seed = c.seed;
   o.threads = 1;
@@ -52,7 +52,7 @@ Record run_again(const CertifiedCase& c, const Certificate& from, const Variant&
   // A case without a setup has no word that tells it from those that have one.
   const auto at = std::find_if(result.records.begin(), result.records.end(), [&](const Record& r) {
     return r.setup == Setup(c.setup) && r.family == c.family && r.V == c.V && r.rows == c.rows &&
-           r.k == c.k && r.op == c.op;
+           r.pick() == c.pick() && r.op == c.op;
   });
   if (at == result.records.end()) throw InputError("no such case is planned");
   return std::move(*at);

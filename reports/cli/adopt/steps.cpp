@@ -67,9 +67,9 @@ std::vector<SweepJob> plan_within_limits(const SweepSelection& selection) {
     const std::int64_t V = l.V_in.count > 0 ? l.V_in.all[static_cast<std::size_t>(l.V_in.count) - 1]
                                             : std::max(multiple, most / multiple * multiple);
     const Op op = s->variant.op;
-    const int k = selects(op) ? 1 : keeps_a_set(op) ? usual_k(op) : 0;
+    const Pick pick = selects(op) ? Pick(1) : usual_pick(op);
     for (const std::int64_t rows : {4000, 10, 1})
-      if (const SweepJob j{s, rows, V, k}; fits(j)) plan.push_back(j);
+      if (const SweepJob j{s, rows, V, pick}; fits(j)) plan.push_back(j);
   }
   return plan;
 }

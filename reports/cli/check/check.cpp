@@ -56,7 +56,7 @@ VerdictDocument document_of(const ReportData& data, int status) {
 }
 
 bool single_case(const conformance::Narrowing& n) {
-  return !n.family.empty() || !n.setup.empty() || n.V || n.rows || n.pitch || n.k || n.op;
+  return !n.family.empty() || !n.setup.empty() || n.V || n.rows || n.pitch || n.pick.any() || n.op;
 }
 
 /// After a PASS: the command that goes on. Empty after another verdict, and if single cases were requested.
@@ -161,8 +161,7 @@ int run_check_command(CheckArguments& o) {
   if (shard.count > 1) o.targets.whole = o.targets.words;
   keep_shard(o.targets.words, shard);
   const std::vector<Target> targets = resolve_targets(o.targets, true);
-  if (o.run.narrow.k)
-    for (const Target& t : targets) require_k(o.run.narrow.op.value_or(t.variant.op), *o.run.narrow.k);
+  for (const Target& t : targets) o.run.narrow.pick.of(o.run.narrow.op.value_or(t.variant.op), {});
   // The key identifies a record's kernel.
   std::set<std::string> keys;
   for (const Target& t : targets)
@@ -236,7 +235,7 @@ static void add_check_command(CLI::App& app, int& status) {
   add_whole(*c, "--rows", n.rows,
             "only cases of this many rows; 0 only in the groups that have such cases (rows)",
             {.most = std::uint64_t{1} << 32});
-  add_whole(*c, "--k", n.k, "k of top-k; threshold of min_p and top_p, in millionths: 900000 for 0.9");
+  add_pick(*c, n.pick, "k of top-k");
   c->add_option("--op", o->op, "another op of the variant: normalizer");
   add_whole(*c, "--pitch", n.pitch, "distance between row starts, in elements, in groups that vary it",
             {.least = 1, .most = std::uint64_t{1} << 46});

@@ -32,7 +32,8 @@ const char* const kClean = "echo '========= RACECHECK SUMMARY: 0 hazards display
 std::string child(int passed, int outside) {
   std::string lines;
   for (int i = 0; i < passed + outside; ++i) {
-    Record r = blank_record(*find_variant("safe_block/f32@host"), "constant", Op::softmax, 1 + i, 1, 0, 1);
+    Record r = blank_record(*find_variant("safe_block/f32@host"), "constant", Op::softmax,
+                            shape_of(1, 1 + i, {}), 1);
     r.group = conformance::kLaunchesGroup;
     r.status = i < passed ? Status::pass : Status::unsupported;
     if (i >= passed) r.why = Why::domain, r.reason = "domain: V";

@@ -50,7 +50,7 @@ void drop_sign_of_nan(std::string& text) {
 bool shows_contract(const Target& t, const conformance::ConformanceOptions& o) {
   const conformance::Narrowing& n = o.narrow;
   return t.variant.backend == Backend::plugin && o.only.empty() && o.logits.empty() && n.family.empty() &&
-         n.setup.empty() && !n.V && !n.rows && !n.pitch && !n.k && (!n.op || *n.op == t.variant.op);
+         n.setup.empty() && !n.V && !n.rows && !n.pitch && !n.pick.any() && (!n.op || *n.op == t.variant.op);
 }
 
 /// Types of logits that are required and that no kernel takes.
@@ -78,7 +78,7 @@ void require_reach(const Variant& v, const conformance::ConformanceResult& resul
 }  // namespace
 
 Record record_of_death(const Target& t) {
-  Record r = blank_record(t.variant, "load", t.variant.op, 0, 0, 0, 0);
+  Record r = blank_record(t.variant, "load", t.variant.op, {}, 0);
   r.group = "load";
   r.status = t.died->ended == Ended::hung ? Status::hung : Status::crashed;
   r.reason = t.died->what();

@@ -70,7 +70,7 @@ void BranchWatch::run(const std::vector<fuzz::Genome>& inputs) {
     Layout layout = plain_layout();
     layout.in_gap = layout.out_gap = trial.pitch_gap;
     layout.offset = trial.first;
-    GuardedLaunch launch(kernel_, problem_of(kernel_, op_, x.rows, x.V, trial.k, x.V), x, layout);
+    GuardedLaunch launch(kernel_, problem_of(kernel_, op_, x.rows, x.V, trial.pick, x.V), x, layout);
     // A new worker has seen nothing of what the one before has.
     const LaunchOutcome outcome = launch.run();
     if (outcome.ended == Ended::hung || outcome.ended == Ended::crashed) return;

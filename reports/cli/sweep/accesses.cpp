@@ -63,7 +63,7 @@ int launch_points(const AccessesArguments& o) {
 /// New records replace old ones of the same key, V and source.
 std::vector<AccessRecord> merged(std::vector<AccessRecord> old, std::vector<AccessRecord> fresh) {
   const auto same = [](const AccessRecord& a, const AccessRecord& b) {
-    return a.key == b.key && a.V == b.V && a.rows == b.rows && a.k == b.k && a.source == b.source;
+    return a.key == b.key && a.V == b.V && a.rows == b.rows && a.pick() == b.pick() && a.source == b.source;
   };
   std::erase_if(old, [&](const AccessRecord& a) {
     return std::any_of(fresh.begin(), fresh.end(), [&](const AccessRecord& b) { return same(a, b); });

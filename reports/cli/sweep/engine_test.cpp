@@ -240,10 +240,10 @@ TEST(SweepPlan, HoldsWhatFiltersNameAndNothingElse) {
     EXPECT_EQ(j.V, 7);
     EXPECT_EQ(j.subject->variant.dtype, Dtype::f32);
     // A set has k = 5. A k larger than V is never planned.
-    EXPECT_EQ(j.k, selects(j.subject->variant.op) ? 5 : 0);
+    EXPECT_EQ(j.pick.k, selects(j.subject->variant.op) ? 5 : 0);
   }
   s.sizes = {3};
-  for (const SweepJob& j : make_sweep_plan(s)) EXPECT_EQ(j.k, 0);
+  for (const SweepJob& j : make_sweep_plan(s)) EXPECT_EQ(j.pick.k, 0);
 }
 
 TEST(SweepPlan, BeginsWithTheReferenceKernels) {

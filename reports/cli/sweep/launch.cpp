@@ -26,7 +26,7 @@ namespace {
 struct LaunchArguments {
   std::string key, family = "normal_1";
   std::int64_t V = 0, rows = 0, launches = 1;
-  std::optional<int> k;
+  AskedPick pick;
   int device = 0;
   std::uint64_t seed = 1;
 };
@@ -43,11 +43,10 @@ int run_launch_command(const LaunchArguments& o) {
     return kEnvironment;
   }
   if (o.V < 1 || o.rows < 1 || o.launches < 1) throw InputError("--V, --rows, --launches: must be 1 or more");
-  const int k = o.k.value_or(usual_k(v.op));
-  if (selects(v.op) && (k < 1 || k > v.max_k))
-    throw InputError(fmt::format("--k {}: must be 1 to {}", k, v.max_k));
-  require_k(v.op, k);
-  const Problem p = problem_of(v, v.op, o.rows, o.V, k, o.V);
+  const Pick pick = o.pick.of(v.op, usual_pick(v.op));
+  if (pick.k > v.max_k && selects(v.op))
+    throw InputError(fmt::format("--k {}: must be 1 to {}", pick.k, v.max_k));
+  const Problem p = problem_of(v, v.op, o.rows, o.V, pick, o.V);
   if (const std::string why = beyond_limits(v, p); !why.empty()) throw InputError(o.key + ": " + why);
   SweepInputs inputs(o.family, o.seed);
   const auto rig = v.backend == Backend::cuda ? make_device_rig() : make_host_rig();
@@ -56,7 +55,7 @@ int run_launch_command(const LaunchArguments& o) {
   rig->run_alone(o.launches);
   tell("{} V={} rows={}{}: {} launches, {}\n", o.key, o.V, o.rows,
        selects(v.op)       ? fmt::format(" k={}", p.k)
-       : keeps_a_set(v.op) ? " " + words_of_k(v.op, p.k)
+       : keeps_a_set(v.op) ? " " + words_of(v.op, pick)
                            : std::string(),
        o.launches, rig->cold());
   return kPassed;
@@ -71,7 +70,7 @@ static void add_sweep_launch(CLI::App& sweep, int& status) {
   c->add_option("--key", o->key, "variant/dtype@backend")->required();
   add_whole(*c, "--V", o->V, "row length")->required();
   add_whole(*c, "--rows", o->rows, "rows")->required();
-  add_whole(*c, "--k", o->k, "k of top-k (5); threshold of min_p and top_p in millionths (50000, 900000)");
+  add_pick(*c, o->pick, "k of top-k (5)");
   add_whole(*c, "--launches", o->launches, "number of launches")->capture_default_str();
   add_family(*c, o->family);
   add_seed(*c, o->seed);

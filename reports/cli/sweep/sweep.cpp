@@ -151,9 +151,8 @@ static void add_sweep_command(CLI::App& app, int& status) {
   c->add_option("--dtype", s.dtypes, "f16, bf16, f32 (all)");
   add_whole(*c, "--V", s.sizes, "row lengths (40 from 32 to 1048576, among them the paper's)");
   add_whole(*c, "--rows", s.rows, "rows (4000, 10, 1, 32, 32768)");
-  add_whole(*c, "--k", s.k,
-            "k of top-k (5, and 1, 10, 15, 30, 64, 128, 256 at some V); threshold of min_p and top_p in "
-            "millionths (50000, 900000)");
+  add_whole(*c, "--k", s.k, "k of top-k (5, and 1, 10, 15, 30, 64, 128, 256 at some V)");
+  add_threshold(*c, s.thresholds);
   add_family(*c, o->sweep.family);
   add_seed(*c, o->sweep.seed);
   c->add_flag("--host", s.host,

@@ -58,7 +58,9 @@ static bool of_every_row(const SweepRecord& r) {
   return r.verified_elements >= times * r.rows * std::max<std::int64_t>(1, p.out_columns());
 }
 
-static Timed::Shape shape_of(const SweepRecord& r) { return {r.op, r.dtype, r.family, r.rows, r.V, r.k}; }
+static Timed::Shape shape_of(const SweepRecord& r) {
+  return {r.op, r.dtype, r.family, r.rows, r.V, r.pick()};
+}
 
 Timed::Timed(const InFolder& in_folder) {
   std::map<std::int64_t, std::size_t> with_rows;
@@ -77,13 +79,13 @@ Timed::Timed(const InFolder& in_folder) {
 }
 
 /// By row length, k and family.
-using Shares = std::map<std::tuple<std::int64_t, int, std::string>, double>;
+using Shares = std::map<std::tuple<std::int64_t, Pick, std::string>, double>;
 static Shares shares_of(const Context& c, const std::string& variant, const std::string& dtype) {
   Shares out;
   if (const auto timed = c.timed.of.find({variant, dtype}); timed != c.timed.of.end())
     for (const SweepRecord* r : timed->second)
       if (const auto s = share(*r); s && r->V >= kLongRow && r->rows == c.timed.usual_rows)
-        out[{r->V, r->k, r->family}] = *s;
+        out[{r->V, r->pick(), r->family}] = *s;
   return out;
 }
 
@@ -194,8 +196,7 @@ std::string accesses(const Context& c) {
     any = true;
     table += fmt::format("<tr><th><code>{}</code></th><td>{}</td>", escape(n.dtype + "@" + n.backend),
                          a.source == "ncu" ? "the GPU's counters" : "the host executor") +
-             count_cell(a.rows) + count_cell(a.V) +
-             (keeps ? number_cell(a.k / static_cast<double>(kMillion)) : count_cell(a.k)) +
+             count_cell(a.rows) + count_cell(a.V) + (keeps ? number_cell(a.threshold) : count_cell(a.k)) +
              claim(a.claimed_loads) + number_cell(a.loads) + claim(a.claimed_stores) + number_cell(a.stores) +
              number_cell(a.dram_read) + number_cell(a.dram_write) + "</tr>";
   }
@@ -214,17 +215,17 @@ std::string accesses(const Context& c) {
 }
 
 std::string speed(const Context& c) {
-  std::map<std::tuple<std::string, std::string, std::int64_t, int>, std::vector<const SweepRecord*>> lines;
+  std::map<std::tuple<std::string, std::string, std::int64_t, Pick>, std::vector<const SweepRecord*>> lines;
   for (const std::string& d : c.dtypes)
     if (const auto timed = c.timed.of.find({c.variants.front(), d}); timed != c.timed.of.end())
       for (const SweepRecord* r : timed->second)
-        if (r->median_us) lines[{r->backend, r->dtype, r->rows, r->k}].push_back(r);
+        if (r->median_us) lines[{r->backend, r->dtype, r->rows, r->pick()}].push_back(r);
   if (lines.empty())
     return "<p class=\"mute\">This kernel was not timed in this folder (<code>assay sweep --out</code> "
            "does).</p>";
   std::string figures;
   for (auto& [line, records] : lines) {
-    const auto& [backend, dtype, rows, k] = line;
+    const auto& [backend, dtype, rows, pick] = line;
     std::stable_sort(records.begin(), records.end(), [](auto* a, auto* b) { return a->V < b->V; });
     std::vector<Plot::Point> points;
     for (const SweepRecord* r : records) {
@@ -242,7 +243,7 @@ std::string speed(const Context& c) {
     plot.points(points, dtype_marker(dtype), dtype_class(dtype));
     figures += fmt::format("<figure><figcaption>{} {}, {} row{}{}</figcaption>{}</figure>", escape(backend),
                            escape(dtype), grouped(rows), rows == 1 ? "" : "s",
-                           behind_name(records.front()->op, k), plot.str());
+                           behind_name(records.front()->op, pick), plot.str());
   }
   return "<p>1 is the speed of a copy on the same machine, of the bytes that any kernel must move. For "
          "kernels that write almost nothing it is the speed of a read.</p><div class=\"panels\">" +

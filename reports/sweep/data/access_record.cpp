@@ -3,14 +3,23 @@
 
 #include <nlohmann/json.hpp>
 
+#include "accuracy/shape_fields.hpp"
+#include "kernels/registry.hpp"
 #include "reference/error.hpp"
-#include "reference/fields.hpp"
 #include "reference/json_text.hpp"
 #include "reports/data/files.hpp"
 
 namespace assay {
 
 using nlohmann::json;
+
+/// The op of the variant, which may be of another backend than this build has.
+static std::string op_of(const AccessRecord& r) {
+  const std::string_view variant = std::string_view(r.key).substr(0, r.key.find('/'));
+  for (const Variant& v : registry())
+    if (v.variant == variant) return name(v.op);
+  return {};
+}
 
 /// The list of all fields. Both the writer and the reader use it.
 template <IsA<AccessRecord> R, class Visit>
@@ -19,9 +28,7 @@ void each_field(R& r, Visit& visit) {
   visit("claimed_loads", r.claimed_loads);
   visit("claimed_stores", r.claimed_stores);
   visit("source", r.source);
-  visit("rows", r.rows);
-  visit("V", r.V);
-  visit("k", r.k);
+  each_number(r, op_of(r), visit);
   visit("loads", r.loads);
   visit("stores", r.stores);
   visit("dram_read", r.dram_read);
@@ -51,6 +58,7 @@ AccessRecord access_record_from_json(const json& j) {
     throw InputError("field kind: no record of assay sweep accesses");
   if (!j.contains("version") || j["version"] != 1) throw InputError("field version: must be 1");
   auto r = fields_from_json<AccessRecord>(j);
+  read_old_threshold(j, op_of(r), r);
   if (r.source != "host counters" && r.source != "ncu")
     throw InputError("field source: '" + r.source + "' is not known");
   return r;

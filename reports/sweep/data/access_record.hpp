@@ -11,17 +11,17 @@
 #include <string>
 #include <vector>
 
+#include "reference/ops.hpp"
+
 namespace assay {
 
 /// The names in JSON are the members' names. V: row length. A value "in elements" is
 /// bytes / (rows * V * size of a logit), so 1 means one access of every logit. What the source cannot count
 /// is null.
-struct AccessRecord {
+struct AccessRecord : CaseShape {
   std::string key;                                   // variant/dtype@backend
   std::optional<int> claimed_loads, claimed_stores;  // accesses per element that the variant claims
   std::string source;                                // "host counters" or "ncu"
-  std::int64_t rows = 0, V = 0;
-  int k = 0;  // of top-k; of min_p and top_p the threshold in millionths; else 0
 
   /// Elements loaded and stored from logits, outputs and workspace, per element of the row.
   std::optional<double> loads, stores;

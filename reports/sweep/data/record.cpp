@@ -6,8 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "accuracy/shape_fields.hpp"
 #include "reference/error.hpp"
-#include "reference/fields.hpp"
 #include "reference/json_text.hpp"
 #include "reference/problem.hpp"
 #include "reports/data/files.hpp"
@@ -24,9 +24,7 @@ void each_field(R& r, Visit& visit) {
   visit("backend", r.backend);
   visit("op", r.op);
   visit("dtype", r.dtype);
-  visit("rows", r.rows);
-  visit("V", r.V);
-  visit("k", r.k);
+  each_number(r, r.op, visit);
   visit("status", r.status);
   visit("reason", r.reason);
   visit("samples", r.samples);
@@ -84,7 +82,9 @@ std::string identity(const SweepRecord& r) {
   std::string s = fmt::format("{} V={} rows={}", r.key, r.V, r.rows);
   // The key of a ceiling does not name a dtype.
   if (r.role == "ceiling") s += " " + r.dtype;
-  if (r.k != 0) s += fmt::format(" k={}", r.k);
+  each_size(sizes_of(r.op), r, [&](const SizeInfo& size, auto n) {
+    if (!of_inputs(size) && n != 0) s += fmt::format(" {}={}", size.name, text_of_number(n));
+  });
   if (r.family != "normal_1") s += " family=" + r.family;
   if (r.seed != 1) s += fmt::format(" seed={}", r.seed);
   return s;
@@ -121,10 +121,10 @@ std::string beyond_reach(const SweepRecord& r) {
   return r.role == "ceiling" ? std::string() : beyond_reach(share_of_fastest(r));
 }
 
-std::string behind_name(std::string_view op, int k) {
-  if (k <= 0) return {};
+std::string behind_name(std::string_view op, const Pick& pick) {
+  if (pick == Pick()) return {};
   const std::optional<Op> known = parse_op(op);
-  return known && has_k(*known) ? ", " + words_of_k(*known, k) : fmt::format(", k = {}", k);
+  return known && picks(*known) ? ", " + words_of(*known, pick) : fmt::format(", k = {}", pick.k);
 }
 
 json to_json(const SweepRecord& r) {
@@ -137,7 +137,8 @@ SweepRecord sweep_record_from_json(const json& j) {
   if (!j.is_object() || !j.contains("kind") || j["kind"] != "sweep")
     throw InputError("field kind: no record of assay sweep");
   if (!j.contains("version") || j["version"] != 1) throw InputError("field version: must be 1");
-  const auto r = fields_from_json<SweepRecord>(j);
+  auto r = fields_from_json<SweepRecord>(j);
+  read_old_threshold(j, r.op, r);
   require_one_of("role", r.role, {"variant", "peer", "ceiling"});
   require_one_of("status", r.status, {"measured", "once", "unsupported", "not_run", "failed"});
   require_one_of("verified", r.verified, {"pass", "fail", "not_judged"});

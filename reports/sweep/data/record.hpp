@@ -11,18 +11,18 @@
 #include <string_view>
 #include <vector>
 
+#include "reference/ops.hpp"
+
 namespace assay {
 
 /// The names in JSON are the members' names. V: row length. Times are in microseconds, of one launch. A value
 /// that was not measured or is not known is null.
-struct SweepRecord {
+struct SweepRecord : CaseShape {
   std::string key;  // variant/dtype@backend; ceilings: copy@cuda, memcpy@cuda, read@cuda, empty@cuda
   std::string role = "variant";  // variant, peer, ceiling
   std::string backend;           // cuda, host: where it ran
   std::string op;                // an Op's name, or copy, memcpy, read, empty
   std::string dtype;
-  std::int64_t rows = 0, V = 0;
-  int k = 0;  // of top-k; of min_p and top_p the threshold in millionths; else 0
   /// measured, unsupported, not_run, failed, or once: a single sample, because the launch takes too long or
   /// needs too much memory.
   std::string status = "not_run";
@@ -88,7 +88,7 @@ std::string beyond_reach(const std::optional<double>& share);
 std::string beyond_reach(const SweepRecord& r);
 
 /// What stands behind a kernel's name: ", k = 5", ", threshold 0.9"; empty if the op has neither.
-std::string behind_name(std::string_view op, int k);
+std::string behind_name(std::string_view op, const Pick& pick);
 
 nlohmann::json to_json(const SweepRecord& r);
 /// Throws InputError that names the field if one is missing or has the wrong type.
