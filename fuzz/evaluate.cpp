@@ -86,6 +86,19 @@ bool GenomeEvaluator::look(const Trial& trial, Evaluation& e) const {
   return true;
 }
 
+void GenomeEvaluator::say_far(const Genome& g, Evaluation& e) const {
+  const Tensor x = tensor_of(g, variant_.dtype);
+  const Terms terms = terms_of(variant_.claim, variant_.backend, variant_.out(), x.V);
+  double lo = INFINITY, hi = -INFINITY, sum = 0;
+  for (std::int64_t j = 0; j < x.V; ++j) {
+    if (std::isfinite(x.at(0, j))) lo = std::min(lo, x.at(0, j));
+    hi = std::max(hi, x.at(0, j));
+  }
+  for (std::int64_t j = 0; j < x.V; ++j) sum += std::exp(x.at(0, j) - hi);
+  e.far_sum = std::exp(lo - (terms.shifted ? hi : 0)) < min_normal(terms.arithmetic);
+  e.far = e.far_sum || (!logarithms(op_) && std::exp(lo - hi) < sum * min_normal(variant_.out()));
+}
+
 Evaluation GenomeEvaluator::operator()(const Genome& g, bool full, double wanted) const {
   Evaluation e;
   e.share.fill(-1);
@@ -95,6 +108,7 @@ Evaluation GenomeEvaluator::operator()(const Genome& g, bool full, double wanted
   // A kernel that subtracts no maximum computes exp of the logits themselves.
   const bool shifted = variant_.claim.shift != Shift::none;
   e.far = widest > nearest_far(variant_.out()) || (!shifted && -lowest > nearest_far(Dtype::f32));
+  e.far_sum = e.far;
   const bool passed = fast_ && plain && trial.logits.V > 1 && look(trial, e);
   if (passed && !full && !(e.share[static_cast<std::size_t>(Check::element)] > wanted)) return e;
   Launcher* const launcher = variant_.launcher.get();

@@ -15,6 +15,7 @@ struct Evaluation {
   std::array<double, kChecks> share;  // largest error / bound of each check; negative if none was compared
   std::uint64_t dispatch = 0;         // LaunchOutcome::dispatch
   bool far = false;                   // some output is subnormal or 0: there any kernel nears its bound
+  bool far_sum = false;               // some exp is: (m, d) depend on nothing else
   std::int64_t elements = 0;          // number of elements judged
   std::optional<Record> record;       // set if check_case judged
   Signature signature;                // of a failure; otherwise its `check` is empty
@@ -27,6 +28,8 @@ class GenomeEvaluator {
   /// `full`: always judge by check_case. `wanted`: if the share of the element check is above it, check_case
   /// judges too.
   Evaluation operator()(const Genome& g, bool full, double wanted) const;
+  /// Says `far` exactly, and `far_sum`, of one row of a genome: the evaluation looks at its width alone.
+  void say_far(const Genome& g, Evaluation& e) const;
   const Variant& variant() const { return variant_; }
 
  private:

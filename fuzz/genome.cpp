@@ -75,6 +75,7 @@ Genome in_range(Genome g) {
   g.V = std::clamp<std::int64_t>(g.V, 0, kMostColumns);
   g.rows = std::clamp<std::int64_t>(g.rows, 1,
                                     std::min(kMostRows, kMostElements / std::max<std::int64_t>(g.V, 1)));
+  if (std::ssize(g.row) != g.V) g.row.clear();
   g.pitch_gap = std::clamp<std::int64_t>(g.pitch_gap, 0, 4096);
   g.first = std::clamp<std::int64_t>(g.first, 0, 64);
   g.max_blocks = std::clamp<std::int64_t>(g.max_blocks, 0, 1 << 20);
@@ -128,6 +129,11 @@ Tensor tensor_of(const Genome& g, Dtype dtype) {
   const Genome ranged = in_range(g);
   const PreparedGenome p = prepare(ranged, dtype);
   Tensor t(dtype, ranged.rows, ranged.V);
+  if (!ranged.row.empty()) {
+    for (std::int64_t r = 0; r < t.rows; ++r)
+      for (std::int64_t i = 0; i < t.V; ++i) t.set(r, i, ranged.row[static_cast<std::size_t>(i)]);
+    return t;
+  }
   switch (dtype) {
     case Dtype::f16:
       fill<Dtype::f16>(p, t);
@@ -159,22 +165,24 @@ json to_json(const Genome& g) {
                          {"period", t.period},
                          {"value", t.value}});
   }
-  return {{"base", kBaseNames[static_cast<std::size_t>(g.base)]},
-          {"offset", g.offset},
-          {"spread", g.spread},
-          {"gap", g.gap},
-          {"period", g.period},
-          {"grid", g.grid},
-          {"seed", g.seed},
-          {"permutation", g.permutation},
-          {"stretches", std::move(stretches)},
-          {"V", g.V},
-          {"rows", g.rows},
-          {"pitch_gap", g.pitch_gap},
-          {"first", g.first},
-          {"max_blocks", g.max_blocks},
-          {"schedule", g.schedule},
-          {"k", g.k}};
+  json out = {{"base", kBaseNames[static_cast<std::size_t>(g.base)]},
+              {"offset", g.offset},
+              {"spread", g.spread},
+              {"gap", g.gap},
+              {"period", g.period},
+              {"grid", g.grid},
+              {"seed", g.seed},
+              {"permutation", g.permutation},
+              {"stretches", std::move(stretches)},
+              {"V", g.V},
+              {"rows", g.rows},
+              {"pitch_gap", g.pitch_gap},
+              {"first", g.first},
+              {"max_blocks", g.max_blocks},
+              {"schedule", g.schedule},
+              {"k", g.k}};
+  if (!g.row.empty()) out["row"] = g.row;  // -inf is written as null
+  return out;
 }
 
 Genome genome_from_json(const json& j) {
@@ -203,6 +211,9 @@ Genome genome_from_json(const json& j) {
     g.V = whole_gene(j, "V", 0, kMostColumns);
     g.rows = whole_gene(j, "rows", 1, kMostRows);
     if (g.V > 0 && g.rows > kMostElements / g.V) throw InputError("genome: rows x V is too large");
+    for (const json& x : j.value("row", json::array()))
+      g.row.push_back(x.is_null() ? -INFINITY : x.get<double>());
+    if (!g.row.empty() && std::ssize(g.row) != g.V) throw InputError("genome: row: has not V numbers");
     g.pitch_gap = whole_gene(j, "pitch_gap", 0, 4096);
     g.first = whole_gene(j, "first", 0, 64);
     g.max_blocks = whole_gene(j, "max_blocks", 0, 1 << 20);
@@ -215,6 +226,7 @@ Genome genome_from_json(const json& j) {
 }
 
 std::string describe(const Genome& g) {
+  if (!g.row.empty()) return fmt::format("a row of its own, {} x {}", g.rows, g.V);
   std::string s = fmt::format("{} offset {:g} spread {:g} gap {:g} period {}, {} x {}",
                               kBaseNames[static_cast<std::size_t>(g.base)], g.offset, g.spread, g.gap,
                               g.period, g.rows, g.V);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "reference/tensor.hpp"
 
@@ -67,6 +68,7 @@ struct Genome {
   std::int32_t stretches = 0;
   std::array<Stretch, kMostStretches> stretch = {};
   std::int64_t V = 1000, rows = 4;
+  std::vector<double> row = {};  // every row is this one, whatever the genes above; empty: they make the rows
   // The launch:
   std::int64_t pitch_gap = 0;   // gap between rows, in elements
   std::int64_t first = 0;       // first row's distance from an aligned address, in elements

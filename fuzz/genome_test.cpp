@@ -166,5 +166,36 @@ TEST(FuzzGenome, KeepsToItsDomain) {
   }
 }
 
+/// Steps change a few logits of one row; without them the same seed draws what it always drew.
+TEST(Genome, StepsChangeARowOfItsOwn) {
+  MutationRandom random(5);
+  Domain domain;
+  domain.sizes = {33};
+  domain.most_rows = 1;
+  domain.finite = true;
+  const Genome genes = mutate(fresh(random, domain), random, domain);
+  EXPECT_TRUE(genes.row.empty());
+  domain.steps_of = Dtype::f16;
+  Genome g = genes;
+  while (g.row.empty()) g = mutate(genes, random, domain);
+  int small = 0;
+  for (int n = 0; n < 100; ++n) {
+    const Genome child = mutate(g, random, domain);
+    const Tensor before = tensor_of(g, Dtype::f16), after = tensor_of(child, Dtype::f16);
+    int changed = 0;
+    for (std::int64_t j = 0; j < 33; ++j) {
+      changed += before.at(0, j) != after.at(0, j);
+      EXPECT_TRUE(std::isfinite(after.at(0, j)));
+    }
+    small += changed > 0 && changed <= 3;
+    EXPECT_EQ(genome_from_json(to_json(child)), child);
+  }
+  EXPECT_GT(small, 10);
+  g.row[0] = -INFINITY;
+  EXPECT_EQ(genome_from_json(nlohmann::json::parse(to_json(g).dump())), g);
+  g.V = 32;
+  EXPECT_TRUE(in_range(g).row.empty()) << "a row of another length";
+}
+
 }  // namespace
 }  // namespace assay::fuzz

@@ -236,6 +236,64 @@ void change(Genome& g, MutationRandom& random, const Domain& domain) {
   }
 }
 
+/// The value `steps` steps away from x in the format, kept finite.
+double moved(Dtype t, double x, std::int64_t steps) {
+  const std::uint64_t bits = encode(t, x), sign = format(t).sign_mask();
+  std::int64_t place = static_cast<std::int64_t>(bits & (sign - 1));
+  if (bits & sign) place = -place;
+  const auto largest = static_cast<std::int64_t>(format(t).infinity_bits()) - 1;
+  place = std::clamp(place + steps, -largest, largest);
+  return decode(t, place < 0 ? sign | static_cast<std::uint64_t>(-place) : static_cast<std::uint64_t>(place));
+}
+
+/// One small change of a row. It may hold -inf; finite logits stay finite.
+void change_row(std::vector<double>& x, Dtype dtype, MutationRandom& random) {
+  const auto any = [&] { return static_cast<std::size_t>(random.below(std::ssize(x))); };
+  const std::size_t i = any(), j = any(), low = std::min(i, j), high = std::max(i, j);
+  const double m = *std::max_element(x.begin(), x.end());
+  const auto set = [&](std::size_t at, double v) {
+    if (std::isfinite(v)) x[at] = round_to(dtype, std::clamp(v, -max_finite(dtype), max_finite(dtype)));
+  };
+  const auto steps = [&] {
+    const auto size = std::int64_t{1} << random.below(format(dtype).precision);
+    return random.one_in(2) ? size : -size;
+  };
+  switch (random.below(9)) {
+    case 0:
+    case 1:
+      if (std::isfinite(x[i])) x[i] = moved(dtype, x[i], steps());
+      break;
+    case 2:
+      std::swap(x[i], x[j]);
+      break;
+    case 3:
+      x[i] = x[j];
+      break;
+    case 4:
+      set(i, m - std::exp(6 * random.uniform() - 1.5));
+      break;
+    case 5: {  // the range of the row
+      const double factor = std::exp(random.uniform() - 0.5);
+      for (std::size_t at = 0; at < x.size(); ++at) set(at, m + (x[at] - m) * factor);
+      break;
+    }
+    case 6: {  // all logits by the same amount
+      const double by = random.uniform() - 0.5, c = std::ldexp(by, static_cast<int>(random.below(10)) - 4);
+      for (std::size_t at = 0; at < x.size(); ++at) set(at, x[at] + c);
+      break;
+    }
+    case 7: {  // a ramp between two positions
+      const double slope = std::exp(-12 * random.uniform());
+      for (std::size_t at = low; at < high; ++at) set(at, m - slope * static_cast<double>(high - at));
+      break;
+    }
+    default: {  // one value over a stretch
+      const double v = x[any()];
+      for (std::size_t at = low; at <= high; ++at) x[at] = v;
+    }
+  }
+}
+
 }  // namespace
 
 Genome fresh(MutationRandom& random, const Domain& domain) {
@@ -258,6 +316,13 @@ Genome fresh(MutationRandom& random, const Domain& domain) {
 }
 
 Genome mutate(Genome g, MutationRandom& random, const Domain& domain) {
+  if (domain.steps_of && g.V > 0 && (!g.row.empty() || !random.one_in(3))) {
+    const Tensor made = tensor_of(g, *domain.steps_of);
+    g.row.resize(static_cast<std::size_t>(g.V));
+    for (std::int64_t j = 0; j < g.V; ++j) g.row[static_cast<std::size_t>(j)] = made.at(0, j);
+    for (std::int64_t n = 1 + random.below(3); n > 0; --n) change_row(g.row, *domain.steps_of, random);
+    return held(g, domain);
+  }
   for (std::int64_t n = 1 + random.below(4); n > 0; --n) change(g, random, domain);
   if (!domain.constants.empty() && random.one_in(4)) put_constant(g, random, domain);
   return held(g, domain);

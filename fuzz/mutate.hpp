@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,6 +37,8 @@ struct Domain {
   bool k_up_to_V = false;         // k is at most V, so no slot of a top-k is empty
   int max_k = 0;                  // largest k of a top-k; 0: k is not changed
   std::vector<double> constants;  // that the kernel compares something with: tried as single logits
+  /// The format whose single steps mutations take: they change the logits one by one, mostly. Unset: genes.
+  std::optional<Dtype> steps_of = {};
 };
 
 /// A new genome like the input families: one base, at most two stretches.

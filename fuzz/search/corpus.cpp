@@ -41,7 +41,9 @@ std::vector<std::pair<std::string, double>> features(const Genome& g, const Eval
   }
   for (int c = 0; c < kChecks; ++c)
     if (const double share = e.share[static_cast<std::size_t>(c)]; share >= 0 && std::isfinite(share))
-      f.emplace_back(share_feature(static_cast<Check>(c), e.far, g.V), share);
+      f.emplace_back(share_feature(static_cast<Check>(c),
+                                   static_cast<Check>(c) == Check::normalizer ? e.far_sum : e.far, g.V),
+                     share);
   if (e.dispatch != 0)
     f.emplace_back(fmt::format("dispatch/{:016x}", e.dispatch), 0);
   else
@@ -53,7 +55,7 @@ bool Corpus::learn(const Genome& g, const Evaluation& e) {
   bool learned = false;
   for (const auto& [feature, score] : features(g, e)) {
     const auto [at, added] = entries.try_emplace(feature, Entry{g, score});
-    if (added || score > at->second.score) {
+    if (added || score > at->second.score || (drifts && score == at->second.score)) {
       at->second = {g, score};
       learned = true;
     }

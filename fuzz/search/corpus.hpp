@@ -27,6 +27,8 @@ class Corpus {
   std::int64_t evaluations = 0;          // number made so far; a search continues from here
   std::map<std::string, Entry> entries;  // by feature
 
+  bool drifts = false;  // the later of two equal genomes is kept, so that a climb crosses flats
+
   /// Keeps what the genome showed better than any genome before. True if there was something.
   bool learn(const Genome& g, const Evaluation& e);
   /// Takes the entries of the other corpus that are better or new here.

@@ -1,19 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/search/largest_shares.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "accuracy/case/job.hpp"
 #include "accuracy/judge/judged_row.hpp"
+#include "reference/inputs/inputs.hpp"
 
 namespace assay::fuzz {
 namespace {
 
-constexpr std::int64_t kFirstRows = 64;
+struct First {
+  std::vector<Genome> genomes;
+  std::vector<std::string> names;
+};
 
-/// What the first rows hold that is seldom drawn: a 0 before or after logits of half an ulp, which a sum
-/// loses one by one, and a single step.
-std::vector<Genome> hard_rows(const Variant& v, std::int64_t V) {
+/// Rows of every finite family, and three that families do not have: a 0 before or after logits of half an
+/// ulp, which a sum loses one by one, and a single step.
+First first_rows(const Variant& v, std::int64_t V, std::uint64_t seed) {
+  First first;
+  for (const Family& f : families()) {
+    if (f.kind == FamilyKind::special || !applies(f, v.dtype, V)) continue;
+    const Tensor t = make_input(f, v.dtype, V, 2, seed);
+    for (std::int64_t r = 0; r < t.rows; ++r) {
+      Genome g{.V = V, .rows = 1};
+      for (std::int64_t j = 0; j < V; ++j) g.row.push_back(t.at(r, j));
+      first.genomes.push_back(std::move(g));
+      first.names.push_back(f.name);
+    }
+  }
   const Terms terms = terms_of(v.claim, v.backend, v.out(), V);
   Genome half{.base = Base::constant, .V = V, .rows = 1};
   half.offset = -next_up(v.dtype, round_to(v.dtype, -std::log(terms.u)));
@@ -22,7 +38,9 @@ std::vector<Genome> hard_rows(const Variant& v, std::int64_t V) {
   Genome last = half, step = half;
   last.stretch[0].start = -1;
   step.offset = -1;
-  return {half, last, step};
+  first.genomes.insert(first.genomes.end(), {half, last, step});
+  first.names.insert(first.names.end(), {"half an ulp after 0", "half an ulp before 0", "one step"});
+  return first;
 }
 
 const Entry* entry_of(const Corpus& corpus, Check check, bool far, std::int64_t V) {
@@ -45,7 +63,7 @@ std::string violation_of(const Failure& f) {
 }
 
 void add_results(std::vector<LargestShare>& results, const Variant& v, std::int64_t V,
-                 const SearchResult& found, const Corpus& first, const Corpus& all) {
+                 const SearchResult& found, const First& rows, const Corpus& first, const Corpus& all) {
   for (const Check check : kSharedBounds) {
     const Entry *const near = entry_of(all, check, false, V), *const far = entry_of(all, check, true, V),
                        *const start = entry_of(first, check, false, V);
@@ -54,7 +72,8 @@ void add_results(std::vector<LargestShare>& results, const Variant& v, std::int6
       if (e) r.any = std::max(r.any, e->score);
     if (start) {
       r.start_utilisation = start->score;
-      r.start = kBaseNames[static_cast<std::size_t>(start->genome.base)];
+      const auto at = std::find(rows.genomes.begin(), rows.genomes.end(), start->genome);
+      r.start = rows.names[static_cast<std::size_t>(at - rows.genomes.begin())];
     }
     if (!found.failures.empty()) {
       const Failure& f = found.failures[0];
@@ -85,14 +104,17 @@ std::vector<LargestShare> largest_shares(const Variant& variant, const ShareOpti
   for (const std::int64_t V : options.sizes) {
     SearchOptions o;
     o.objective = Objective::largest_shares;
-    o.first = hard_rows(variant, V);
+    const First rows = first_rows(variant, V, options.seed);
+    o.first = rows.genomes;
     o.seed = options.seed ^ static_cast<std::uint64_t>(V);
     o.most_failures = 1;
     o.domain.sizes = {V};
     o.domain.most_rows = 1;
     o.domain.dense = o.domain.usual_launch = o.domain.finite = true;
+    o.domain.steps_of = variant.dtype;
     Corpus corpus;
-    o.evaluations = kFirstRows;
+    corpus.drifts = true;
+    o.evaluations = std::ssize(rows.genomes);
     const auto candidate = [&variant] { return variant; };
     SearchResult found = search(candidate, variant.op, o, corpus);
     const Corpus first = corpus;
@@ -103,7 +125,7 @@ std::vector<LargestShare> largest_shares(const Variant& variant, const ShareOpti
       o.evaluations += options.evaluations * std::ssize(kSharedBounds);
       found = search(candidate, variant.op, o, corpus);
     }
-    add_results(results, variant, V, found, first, corpus);
+    add_results(results, variant, V, found, rows, first, corpus);
     if (!found.failures.empty()) break;
   }
   return results;

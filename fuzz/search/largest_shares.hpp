@@ -4,7 +4,6 @@
 // would refute the theorem, the kernel's claim, or the oracle; then the search stops and keeps the row.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,10 +11,6 @@
 #include "fuzz/search/search.hpp"
 
 namespace assay::fuzz {
-
-/// The checks that are searched: those that compare an error with a derived bound.
-inline constexpr std::array kSharedBounds = {Check::element, Check::coherence, Check::row_sum,
-                                             Check::normalizer};
 
 struct ShareOptions {
   std::vector<std::int64_t> sizes = {2, 33, 128, 1000, 4099};
@@ -32,7 +27,7 @@ struct LargestShare {
   double any = 0;                // the largest share on any row tried, subnormal outputs included
   double start_utilisation = 0;  // the largest share of the first rows, which no other row led to
   double utilisation = 0;
-  std::string start = {};                // what kind of row that first one is
+  std::string start = {};                // the family of that first row
   std::vector<std::uint64_t> bits = {};  // the logits, as stored
   std::string violation = {};            // not empty if the share is above 1: which check failed, and how
 };

@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "kernels/mutants/mutants.hpp"
 
 namespace assay::fuzz {
@@ -50,6 +53,22 @@ TEST(LargestShares, ClimbsAndRepeatsItself) {
   const std::vector<LargestShare> c = largest_shares(v, other);
   for (std::size_t i = 0; i < c.size(); ++i) differs = differs || c[i].bits != a[i].bits;
   EXPECT_TRUE(differs) << "the seed decides nothing";
+}
+
+/// The share of a sum depends on no output: rows whose f16 outputs are subnormal count for it, and for
+/// nothing else.
+TEST(LargestShares, TellsSubnormalOutputsFromSubnormalTerms) {
+  const Variant& v = *find_variant("safe_block/f16@host");
+  ShareOptions o;
+  o.sizes = {33};
+  o.evaluations = 0;
+  for (const LargestShare& r : largest_shares(v, o)) {
+    double least = 1, most = -INFINITY;
+    for (const std::uint64_t b : r.bits) most = std::max(most, decode(v.dtype, b));
+    for (const std::uint64_t b : r.bits) least = std::min(least, std::exp(decode(v.dtype, b) - most));
+    EXPECT_EQ(least < min_normal(v.out()), r.check == "normalizer") << r.check;
+    EXPECT_FALSE(r.start.empty());
+  }
 }
 
 /// A bound that is one tenth too narrow would be found: for a serial sum the search reaches nearly all of its

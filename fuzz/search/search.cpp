@@ -16,10 +16,11 @@
 namespace assay::fuzz {
 namespace {
 
-constexpr std::int64_t kFreshFirst = 64;  // evaluations before the first mutation
-constexpr std::int64_t kEveryFull = 8;    // check_case judges one trial in so many, whatever it shows
-constexpr std::int64_t kBatches = 16;     // device batches per generation
-constexpr std::int64_t kBatchRows = 32;   // rows of a genome in a device batch
+constexpr std::int64_t kFreshFirst = 64;   // evaluations before the first mutation
+constexpr std::int64_t kNewOfShares = 64;  // of the largest shares: one genome in so many is drawn anew
+constexpr std::int64_t kEveryFull = 8;     // check_case judges one trial in so many, whatever it shows
+constexpr std::int64_t kBatches = 16;      // device batches per generation
+constexpr std::int64_t kBatchRows = 32;    // rows of a genome in a device batch
 constexpr std::int64_t kMostBatchRows = std::int64_t{1} << 17;
 constexpr std::int64_t kEnoughFailures = 8;  // failures of one batch to judge again
 
@@ -43,6 +44,11 @@ Genome child(const std::vector<const Entry*>& parents, std::int64_t number, cons
       if (g.V <= 8192 || random.one_in(8)) return g;  // long rows are slow
     }
   };
+  if (o.objective == Objective::largest_shares && !parents.empty() && !random.one_in(kNewOfShares)) {
+    // Each check's best row in turn; one in eight is another check's.
+    const std::int64_t turn = random.one_in(8) ? number + 1 + random.below(3) : number;
+    return mutate(parents[static_cast<std::size_t>(turn % std::ssize(parents))]->genome, random, o.domain);
+  }
   if (parents.empty() || number < kFreshFirst || random.one_in(6)) return fresh(random, o.domain);
   const Genome& first = parent();
   if (random.one_in(4)) return mutate(cross(first, parent(), random, o.domain), random, o.domain);
@@ -65,6 +71,7 @@ void try_all(Generation& g, const std::vector<std::unique_ptr<GenomeEvaluator>>&
   parallel_for_workers(g.genomes.size(), static_cast<int>(workers.size()), [&](std::size_t i, int worker) {
     const GenomeEvaluator& evaluate = *workers[static_cast<std::size_t>(worker)];
     g.results[i] = evaluate(g.genomes[i], (g.from + static_cast<std::int64_t>(i)) % every == 0, g.wanted[i]);
+    if (objective == Objective::largest_shares) evaluate.say_far(g.genomes[i], g.results[i]);
   });
 }
 
@@ -104,7 +111,9 @@ using Parents = std::vector<const Entry*>;
 Parents parents_of(const Corpus& corpus, Objective objective) {
   Parents parents;
   for (const auto& [feature, entry] : corpus.entries)
-    if (objective == Objective::failures || (entry.score > 0 && feature.find("_far/") == feature.npos))
+    if (objective == Objective::failures ||
+        std::any_of(kSharedBounds.begin(), kSharedBounds.end(),
+                    [&](Check c) { return feature == share_feature(c, false, entry.genome.V); }))
       parents.push_back(&entry);
   return parents;
 }
@@ -114,6 +123,7 @@ Generation drawn(const SearchOptions& o, std::int64_t most, Corpus& corpus) {
   Generation g;
   g.from = corpus.evaluations;
   const Parents parents = parents_of(corpus, o.objective);
+  if (o.objective == Objective::largest_shares) most = 1;
   for (std::int64_t i = 0; i < std::min(most, kGeneration - g.from % kGeneration); ++i) {
     g.genomes.push_back(child(parents, g.from + i, o));
     g.wanted.push_back(wanted_of(g.genomes.back(), corpus));

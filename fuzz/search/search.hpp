@@ -6,6 +6,7 @@
 // continuing from the corpus gives another search.)
 #pragma once
 
+#include <array>
 #include <functional>
 #include <vector>
 
@@ -16,8 +17,13 @@ namespace assay::fuzz {
 
 inline constexpr std::int64_t kGeneration = 32;
 
-/// What a search looks for: an input that fails; or those that use the largest share of each bound, of which
-/// every trial is judged in full, and rows with subnormal outputs, which use any bound, have no children.
+/// The checks that compare an error with a derived bound.
+inline constexpr std::array kSharedBounds = {Check::element, Check::coherence, Check::row_sum,
+                                             Check::normalizer};
+
+/// What a search looks for: an input that fails; or those that use the largest share of each bound. Then
+/// every trial is judged in full and learned from at once, the best row of each of kSharedBounds has children
+/// in turn, and rows with subnormal outputs, which use any bound, have none.
 enum class Objective { failures, largest_shares };
 
 struct SearchOptions {
