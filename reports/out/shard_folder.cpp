@@ -37,7 +37,7 @@ void each_field(E& e, Visit& visit) {
 
 namespace {
 
-int number(const std::string& text, const std::string& of) {
+int number_in(const std::string& text, const std::string& of) {
   if (text.empty() || text.size() > 7 || text.find_first_not_of("0123456789") != std::string::npos)
     throw InputError(of + ": '" + text + "' is not a whole number of at most 7 digits");
   return std::atoi(text.c_str());
@@ -81,7 +81,7 @@ Shard shard_of(const std::string& given) {
   if (!given.empty()) {
     const std::size_t slash = given.find('/');
     if (slash == std::string::npos) throw InputError("--shard: must be index/count, as 0/4");
-    return checked(number(given.substr(0, slash), "--shard"), number(given.substr(slash + 1), "--shard"),
+    return checked(number_in(given.substr(0, slash), "--shard"), number_in(given.substr(slash + 1), "--shard"),
                    "--shard", "--shard");
   }
   constexpr const char* kVariables[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
@@ -91,7 +91,7 @@ Shard shard_of(const std::string& given) {
     const std::string name = rank;
     if (name.starts_with("SLURM_") && !in_slurm_step()) continue;
     const char *r = std::getenv(rank), *s = std::getenv(size);
-    if (r && s) return checked(number(r, rank), number(s, size), rank, name + " and " + size);
+    if (r && s) return checked(number_in(r, rank), number_in(s, size), rank, name + " and " + size);
   }
   return {};
 }

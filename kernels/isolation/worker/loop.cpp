@@ -289,10 +289,10 @@ class Worker {
 /// The worker's end under another number, which differs from worker to worker: descriptor 3 would tell a
 /// kernel where it is.
 int moved_socket() {
-  constexpr unsigned kLeast = 64, kMost = 1000;
+  constexpr unsigned kLowest = 64, kHighest = 1000;
   unsigned drawn = 0;
   if (getrandom(&drawn, sizeof drawn, GRND_NONBLOCK) != sizeof drawn) drawn = static_cast<unsigned>(getpid());
-  const int moved = fcntl(kSocket, F_DUPFD_CLOEXEC, static_cast<int>(kLeast + drawn % (kMost - kLeast)));
+  const int moved = fcntl(kSocket, F_DUPFD_CLOEXEC, static_cast<int>(kLowest + drawn % (kHighest - kLowest)));
   if (moved < 0) return kSocket;  // few descriptors are allowed
   close(kSocket);
   return moved;
