@@ -18,7 +18,7 @@ Record alone(const Variant& v, const std::vector<std::uint64_t>& bits) {
   Tensor row(v.dtype, 1, static_cast<std::int64_t>(bits.size()));
   for (std::size_t j = 0; j < bits.size(); ++j)
     row.set(0, static_cast<std::int64_t>(j), decode(v.dtype, bits[j]));
-  return check(v, v.op, {.logits = std::move(row), .k = selects(v.op) ? 5 : 0}, false);
+  return check(v, v.op, {.logits = std::move(row), .pick = selects(v.op) ? 5 : 0}, false);
 }
 
 ShareOptions small() {

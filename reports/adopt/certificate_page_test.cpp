@@ -50,7 +50,7 @@ Certificate long_certificate() {
                .utilisation = 0.99512,
                .resolution = 1.8312e-4}};
   c.kernels = {k};
-  c.speed = {{key, "not verified", 65536, 131072, 100, 12345.6, 2345.6, 0.987, 0.987}};
+  c.speed = {{{.rows = 65536, .V = 131072, .k = 100}, key, "not verified", 12345.6, 2345.6, 0.987, 0.987}};
   CertifiedCase one;
   one.worst = true, one.key = key, one.group = "properties", one.family = "alternating_neg_inf";
   one.V = 131072, one.rows = 65536, one.status = "inconclusive", one.max_ulp = 88.25,

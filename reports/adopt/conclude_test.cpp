@@ -58,7 +58,7 @@ TEST(Certificate, PassesOnlyIfEveryStepThatRanPassed) {
 TEST(Certificate, ASpeedThatTheMachineCannotReachIsNoPass) {
   Certificate c = right_certificate();
   c.kernels.at(0).op = "softmax";
-  c.speed = {{c.kernels.at(0).key, "pass", 4000, 129024, 0, 4.1, 1e6, 1.019, 1.02}};
+  c.speed = {{{.rows = 4000, .V = 129024}, c.kernels.at(0).key, "pass", 4.1, 1e6, 1.019, 1.02}};
   EXPECT_EQ(impossible_figure(c), "");
   conclude(c, false);
   EXPECT_EQ(c.verdict, "PASS");
@@ -66,7 +66,7 @@ TEST(Certificate, ASpeedThatTheMachineCannotReachIsNoPass) {
   for (const auto& [copy, fastest] : {std::pair<double, std::optional<double>>{228, 228.0}, {228, {}}}) {
     c = right_certificate();
     c.kernels.at(0).op = "softmax";
-    c.speed = {{c.kernels.at(0).key, "pass", 4000, 129024, 0, 4.1, 1e6, copy, fastest}};
+    c.speed = {{{.rows = 4000, .V = 129024}, c.kernels.at(0).key, "pass", 4.1, 1e6, copy, fastest}};
     conclude(c, true);
     EXPECT_EQ(c.verdict, "FAIL");
     EXPECT_EQ(c.exit_status, 1);
@@ -76,7 +76,7 @@ TEST(Certificate, ASpeedThatTheMachineCannotReachIsNoPass) {
   // A kernel that writes one value a row is faster than a copy of as many bytes.
   c = right_certificate();
   c.kernels.at(0).op = "lse";
-  c.speed = {{c.kernels.at(0).key, "pass", 4000, 129024, 0, 4.1, 1e6, 1.3, 0.97}};
+  c.speed = {{{.rows = 4000, .V = 129024}, c.kernels.at(0).key, "pass", 4.1, 1e6, 1.3, 0.97}};
   EXPECT_EQ(impossible_figure(c), "");
 }
 
