@@ -2,7 +2,7 @@
 // onepass_min_p: the softmax of the elements whose probability is at least a threshold times the largest, 0
 // elsewhere. The best 64 of a row come from the selection of onepass_topk, in one read. Where they hold the
 // set, the outputs follow from them; elsewhere the row is read twice more. exp is accurate.
-// Worst case seen: 10.07 ulp (f32@host), normal_3, V = 4099, rows = 1, k = 1, seed 1: row 0, column 1930.
+// Worst case seen: 10.07 ulp (f32@host), normal_3, V = 4099, rows = 1, threshold = 0.000001, seed 1: row 0, column 1930.
 #include "kernels/building_blocks/onepass_topk/min_p.cuh"
 
 namespace assay::ASSAY_BACKEND {

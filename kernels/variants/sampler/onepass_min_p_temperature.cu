@@ -2,7 +2,7 @@
 // onepass_min_p_temperature: onepass_min_p of logits that a temperature divides, one for each row, as a
 // server has it. The selection is the same; the temperature enters with the exps of the candidates. exp is
 // accurate.
-// Worst case seen: 10.07 ulp (f32@host), normal_3, V = 4099, rows = 1, k = 1, seed 1: row 0, column 1930.
+// Worst case seen: 10.07 ulp (f32@host), normal_3, V = 4099, rows = 1, threshold = 0.000001, seed 1: row 0, column 1930.
 #include "kernels/building_blocks/onepass_topk/min_p.cuh"
 
 namespace assay::ASSAY_BACKEND {
