@@ -81,8 +81,8 @@ Shard shard_of(const std::string& given) {
   if (!given.empty()) {
     const std::size_t slash = given.find('/');
     if (slash == std::string::npos) throw InputError("--shard: must be index/count, as 0/4");
-    return checked(number_in(given.substr(0, slash), "--shard"), number_in(given.substr(slash + 1), "--shard"),
-                   "--shard", "--shard");
+    return checked(number_in(given.substr(0, slash), "--shard"),
+                   number_in(given.substr(slash + 1), "--shard"), "--shard", "--shard");
   }
   constexpr const char* kVariables[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
                                            {"PMI_RANK", "PMI_SIZE"},
