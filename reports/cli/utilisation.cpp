@@ -207,6 +207,8 @@ VerdictDocument document_of(const std::vector<KeyResults>& all, const Utilisatio
     VerdictCase c{.suite = k.variant->key(), .name = "largest share of every bound"};
     c.records = std::ssize(k.results);
     if (!k.skipped.empty()) c.outcome = CaseOutcome::skipped, c.message = k.skipped;
+    if (k.skipped.empty() && k.results.empty())
+      c.outcome = CaseOutcome::skipped, c.message = "no row of it could be judged";
     for (const LargestShare& r : k.results) {
       if (r.violation.empty()) continue;
       if (c.outcome != CaseOutcome::failed) {

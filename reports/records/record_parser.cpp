@@ -108,6 +108,10 @@ class RecordParser::Reader {
     record_.facts = 0;
     at_ = whole.data(), end_ = at_ + whole.size();
     if (!object(slots_) || at_ != end_) return false;
+    // The slots know no op. A line without the number that its op has is an old one, or a wrong one.
+    const std::optional<Op> op = parse_op(record_.op);
+    if (op && keeps_a_set(*op) && (record_.threshold == 0 || record_.k != 0)) return false;
+    if (op && selects(*op) && record_.k < 1) return false;
     if (record_.facts == 0) read_old_words(record_);
     return true;
   }

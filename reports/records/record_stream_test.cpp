@@ -133,6 +133,14 @@ TEST_F(RecordStream, LeavesUnusualLinesToTheLibrary) {
     EXPECT_EQ(parser.parse_usual(same), nullptr);
     EXPECT_EQ(to_json(parser.parse(same)).dump(), line);
   }
+  // A threshold in millionths, as records had it once, and an op that lacks its k.
+  nlohmann::json old = j;
+  old["op"] = "min_p", old["k"] = 50000;
+  EXPECT_EQ(parser.parse_usual(old.dump()), nullptr);
+  EXPECT_EQ(parser.parse(old.dump()).threshold, 0.05);
+  EXPECT_EQ(parser.parse(old.dump()).k, 0);
+  old["op"] = "topk", old.erase("k");
+  EXPECT_EQ(parser.parse_usual(old.dump()), nullptr);
   j["reason"] = "\xe2\x8a\x95";
   EXPECT_EQ(to_json(parser.parse(j.dump())).dump(), j.dump());
   for (const char* field : {"key", "family", "V", "status", "reproduce", "checks"}) {

@@ -112,6 +112,25 @@ TEST_F(Forged, EveryChangedByteIsNamed) {
     std::ofstream(file, std::ios::binary) << before;
   }
   EXPECT_TRUE(compare_data(c, at("out")).differences.empty());
+  // Between the marks of a page's links there may be links alone; a folder behind a link is one that nobody
+  // read.
+  const auto differs = [&](const fs::path& file) {
+    const ComparedData compared = compare_data(c, at("out"));
+    return std::ranges::any_of(compared.differences,
+                               [&](const std::string& one) { return one.starts_with(file.string() + ": "); });
+  };
+  const fs::path page = fs::path(at("out")) / "certificate.html",
+                 extra = fs::path(at("out")) / "check" / "extra";
+  const std::string plain = read_file(page), mark = "<!--pages-->";
+  ASSERT_NE(plain.find(mark), plain.npos);
+  std::ofstream(page) << std::string(plain).insert(plain.find(mark) + mark.size(),
+                                                   "<style>p{display:none}</style>");
+  EXPECT_TRUE(differs(page));
+  std::ofstream(page) << plain;
+  fs::create_directory_symlink(at("out"), extra);
+  EXPECT_TRUE(differs(extra));
+  fs::remove(extra);
+  EXPECT_TRUE(compare_data(c, at("out")).differences.empty());
   // As the command says it, also of its own file and of one more.
   const auto fails = [&](const std::string& words) {
     const Outcome o = verify("--cases 1");

@@ -116,8 +116,12 @@ pid_t start(std::vector<std::string> words, int cores, const fs::path& output) {
 /// The verdict of a finished part, by its records. Of another one the last line that its process printed.
 std::string said_of(const SpreadPart& p) {
   if (fs::exists(p.folder / kShardFile) && fs::exists(p.folder / kAboutFile)) {
-    const RecordedRun run(p.folder, p.folder / "records.jsonl");
-    return verdict_words(run.digest()) + ": " + verdict_reason(run.digest());
+    try {
+      const RecordedRun run(p.folder, p.folder / "records.jsonl");
+      return verdict_words(run.digest()) + ": " + verdict_reason(run.digest());
+    } catch (const InputError&) {
+      // A part without a record: its own last line says why. The verdict of all parts is not made of this.
+    }
   }
   std::string last;
   for_each_line(p.output, read_file(p.output), [&](const std::string& line) { last = line; });
