@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts a program. Everything that this project starts on the side of a user's process is started here.
+// Starts a program: workers, compilers and tools. Two commands start programs by themselves: `check --jobs` its parts
+// (reports/cli/check/spread.cpp), and `sanitize` and `races` a checker through a shell (watched.cpp).
 #pragma once
 
 #include <sys/resource.h>
