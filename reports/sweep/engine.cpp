@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "accuracy/reproduce.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
