@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds what this program finds to what it found before: the golden values in reports/publish/golden.
 
-  reports/publish/golden.py ASSAY [--backend host|cuda] [--only PATTERN] [--facts] [--write] [--keep FOLDER]
+  reports/publish/golden.py ASSAY [--backend host|cuda] [--only PATTERN] [--facts] [--write] [--keep FOLDER] [--jobs N]
 
 Without --write every call is made again and compared. A case that is in the values must have the same record as then.
 New cases and new fields of a record only add, and are counted. With --write the values are renewed; the commit that
@@ -27,6 +27,7 @@ Exit status: 0 all is as it was; 1 something moved, one line each; 2 the call is
 """
 import argparse
 import base64
+import concurrent.futures
 import hashlib
 import json
 import pathlib
@@ -217,6 +218,7 @@ def main():
     parser.add_argument("--only", default="", type=re.compile)
     parser.add_argument("--facts", action="store_true")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1, help="calls at the same time (default 1)")
     parser.add_argument("--keep", help="keeps the records of each call in this folder, to look at what moved")
     o = parser.parse_args()
     values = ROOT / "reports/publish/golden" / f"{o.backend}.txt"
@@ -235,9 +237,11 @@ def main():
         parser.error(f"{o.assay} does not list its keys: {e}")
     if not all_calls:
         parser.error(f"no call is called {o.only.pattern}")
-    for name, words, file in all_calls:
+    def made(call):
         with tempfile.TemporaryDirectory() as folder:
-            facts, records = facts_of(assay, words, file, pathlib.Path(folder))
+            return call[0], *facts_of(assay, *call[1:], pathlib.Path(folder))
+
+    for name, facts, records in concurrent.futures.ThreadPoolExecutor(max(1, o.jobs)).map(made, all_calls):
         if o.keep:
             pathlib.Path(o.keep).mkdir(parents=True, exist_ok=True)
             path = pathlib.Path(o.keep) / re.sub(r"[^\w.@-]", "_", name)
