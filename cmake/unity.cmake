@@ -3,8 +3,7 @@
 # of such a file goes into the headers of libraries, which are then read once for SIZE files.
 # Two such files must not give one name to two things, also not in their anonymous namespaces.
 # -DASSAY_JOIN_FILES=OFF compiles file by file. That is better for somebody who edits: only the changed file is
-# compiled again. The preset asan does so too, and has no precompiled headers. So it shows a file that relies on an
-# include of its neighbour.
+# compiled again. The preset dev does so, and shows a file that relies on an include of its neighbour.
 option(ASSAY_JOIN_FILES "Compile several files of the slow targets at a time" ON)
 function(assay_joined target size)
   if(ASSAY_JOIN_FILES)
