@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Makes what reports/published/ holds of `assay check` on a machine: the records of the kill matrix, and those of
-# the whole check of one kernel, as OUT/check. `assay page` makes the pages of them.
-#   reports/publish/publish_gate.sh ASSAY KEY OUT
+# the check of one kernel, as OUT/check. `assay page` makes the pages of them.
+#   reports/publish/publish_gate.sh ASSAY KEY OUT [assay check arguments, such as --quick]
 set -euo pipefail
-[[ $# -eq 3 ]] || { echo "usage: $0 ASSAY KEY OUT" >&2; exit 2; }
+[[ $# -ge 3 ]] || { echo "usage: $0 ASSAY KEY OUT [assay check arguments]" >&2; exit 2; }
 assay=$1 key=$2 out=$3
+shift 3
 scratch=$(mktemp -d)
 trap 'rm -rf -- "$scratch"' EXIT
-"$assay" check "$key" --out "$scratch/check"
+"$assay" check "$key" --out "$scratch/check" "$@"
 "$assay" selftest --out "$scratch/selftest"
 mkdir -p -- "$out"
 gzip -9 -n -- "$scratch/check/records.jsonl"
