@@ -10,8 +10,7 @@ add_library(assay_test_objects OBJECT ${test_sources} ${PROJECT_BINARY_DIR}/gene
 # These include kernel headers, which contain nvcc's #pragma unroll.
 set_source_files_properties(kernels/building_blocks/row_walk_test.cpp kernels/building_blocks/onepass/team_test.cpp
   kernels/building_blocks/onepass/anywhere_test.cpp
-  kernels/building_blocks/onepass_topk/ladder_test.cpp kernels/building_blocks/onepass_topk/cluster_test.cpp
-  kernels/building_blocks/onepass_topk/sampler_test.cpp PROPERTIES
+  kernels/building_blocks/onepass_topk/ladder_test.cpp kernels/building_blocks/onepass_topk/cluster_test.cpp PROPERTIES
   COMPILE_OPTIONS -Wno-unknown-pragmas)
 target_link_libraries(assay_test_objects PUBLIC assay_reports assay_mutants assay_properties rapidcheck ZLIB::ZLIB GTest::gtest)
 # The tested code has its usual options. The tests themselves use -O1, because the optimiser took a third of

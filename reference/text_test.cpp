@@ -2,13 +2,18 @@
 // Texts: errors, the nearest word, JSON.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
+#include "reference/hash/sha256.hpp"
 #include "reference/json_text.hpp"
 #include "reference/nearest_word.hpp"
+#include "reference/test_folder.hpp"
 
 namespace assay {
 
@@ -99,6 +104,140 @@ TEST(JsonText, AFieldIsNamedInPlainWords) {
       EXPECT_TRUE(std::string(e.what()).starts_with("field x: ")) << e.what();
       EXPECT_EQ(std::string(e.what()).find("json.exception"), std::string::npos) << e.what();
     }
+}
+
+// A list of fields writes what it reads, says which field it could not read, and keeps NaN and infinity.
+
+enum class Colour { none, red };
+constexpr std::array kColourNames = {"none", "red"};
+
+struct Inner {
+  double x = 0;
+  int n = 0;
+};
+struct Outer {
+  std::string text;
+  std::vector<double> numbers;
+  std::optional<double> maybe;
+  std::optional<Inner> one;
+  std::vector<Inner> many;
+  Colour colour = Colour::none;
+  double lo = 0, hi = 0;
+  std::string later;
+};
+
+}  // namespace
+
+template <IsA<Inner> R, class Visit>
+void each_field(R& r, Visit& visit) {
+  visit("x", r.x);
+  visit("n", r.n);
+}
+template <IsA<Outer> R, class Visit>
+void each_field(R& r, Visit& visit) {
+  visit.if_set("text", r.text);
+  visit("numbers", r.numbers);
+  visit("maybe", r.maybe);
+  visit("one", r.one);
+  visit("many", r.many);
+  visit.if_set("colour", Word(r.colour, kColourNames));
+  visit("range", FieldPair(r.lo, r.hi));
+  visit.newer("later", r.later);
+}
+
+namespace {
+
+std::string refusal_of_fields(const nlohmann::json& j) {
+  try {
+    fields_from_json<Outer>(j);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Fields, AreReadAsTheyAreWritten) {
+  const Outer full = {"a",
+                      {INFINITY, -INFINITY, NAN, 0.1},
+                      NAN,
+                      Inner{2, 3},
+                      {{1, 2}, {-INFINITY, 4}},
+                      Colour::red,
+                      -1,
+                      INFINITY,
+                      "b"};
+  const nlohmann::json j = fields_to_json(full);
+  EXPECT_EQ(j.dump(),
+            R"({"colour":"red","later":"b","many":[{"n":2,"x":1.0},{"n":4,"x":"-inf"}],"maybe":"nan",)"
+            R"("numbers":["inf","-inf","nan",0.1],"one":{"n":3,"x":2.0},"range":[-1.0,"inf"],"text":"a"})");
+  EXPECT_EQ(fields_to_json(fields_from_json<Outer>(j)), j);
+}
+
+TEST(Fields, OfNothingAreNullOrAbsent) {
+  const nlohmann::json j = fields_to_json(Outer{});
+  EXPECT_EQ(j.dump(), R"({"later":"","many":[],"maybe":null,"numbers":[],"one":null,"range":[0.0,0.0]})");
+  nlohmann::json old = j;
+  old.erase("later");
+  EXPECT_EQ(fields_to_json(fields_from_json<Outer>(old)), j);
+}
+
+TEST(Fields, AreRefusedByName) {
+  const nlohmann::json good = fields_to_json(Outer{});
+  const auto changed = [&](const char* field, const nlohmann::json& v) {
+    nlohmann::json j = good;
+    j[field] = v;
+    return refusal_of_fields(j);
+  };
+  EXPECT_EQ(refusal_of_fields(good), "");
+  EXPECT_EQ(changed("colour", "two\nlines"), "field colour: \"two\\nlines\" is not known");
+  EXPECT_EQ(changed("maybe", "infinity"), "field maybe: \"infinity\" is not a number");
+  EXPECT_EQ(changed("numbers", 1), "field numbers: is not a list");
+  EXPECT_TRUE(changed("one", {{"x", true}, {"n", 1}}).starts_with("field one: field x: "));
+  for (const nlohmann::json& n :
+       {nlohmann::json(1.5), nlohmann::json(1e40), nlohmann::json(true), nlohmann::json("1")})
+    EXPECT_EQ(changed("one", {{"x", 1}, {"n", n}}), "field one: field n: is not a whole number") << n;
+  for (const nlohmann::json& n : {nlohmann::json(std::int64_t{1} << 31), nlohmann::json(~std::uint64_t{0})})
+    EXPECT_EQ(changed("one", {{"x", 1}, {"n", n}}),
+              "field one: field n: is a number that is too large or too small");
+  EXPECT_TRUE(changed("many", {{{"x", 1}}}).starts_with("field many: field n: "));
+  EXPECT_TRUE(changed("range", {1}).starts_with("field range: "));
+  EXPECT_TRUE(refusal_of_fields(3).starts_with("field numbers: "));
+}
+
+// SHA-256 on the examples of FIPS 180 (its appendix B, and NIST's examples with intermediate values).
+
+TEST(Sha256, ExamplesOfTheStandard) {
+  EXPECT_EQ(sha256_of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256_of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256_of("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(
+      sha256_of(
+          "abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmnop"
+          "qrsmnopqrstnopqrstu"),
+      "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1");
+  EXPECT_EQ(sha256_of(std::string(1000000, 'a')),
+            "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+// Lengths around the end of a block, given whole and byte by byte.
+TEST(Sha256, PiecesGiveTheSame) {
+  for (std::size_t n = 0; n < 200; ++n) {
+    std::string text;
+    for (std::size_t i = 0; i < n; ++i) text += static_cast<char>(i * 7);
+    Sha256 bytes;
+    for (const char c : text) bytes.add({&c, 1});
+    ASSERT_EQ(bytes.hex(), sha256_of(text)) << n;
+  }
+}
+
+TEST(Sha256, OfAFile) {
+  const TestFolder own;
+  const std::string text(3000001, 'x');
+  std::ofstream(own.path() / "some", std::ios::binary) << text;
+  EXPECT_EQ(sha256_of_file(own.path() / "some"), sha256_of(text));
+  EXPECT_THROW(sha256_of_file(own.path() / "none"), InputError);
+  EXPECT_THROW(sha256_of_file(own.path()), InputError);
 }
 
 }  // namespace

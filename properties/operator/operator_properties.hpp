@@ -40,7 +40,7 @@ std::string d_outside_its_count(const Algebra& a, std::span<const Merge> merges,
                                 const TreeCounts& counts);
 
 /// What ⊕ promises, as properties of an algebra. The kernels' own algebra must have them all; each mutant in
-/// normalizer_mutants_test.cpp must lack one.
+/// normalizer_properties_test.cpp must lack one.
 const std::vector<Property>& normalizer_properties();
 
 }  // namespace assay

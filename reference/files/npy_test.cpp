@@ -4,6 +4,7 @@
 #include "reference/files/npy.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -11,6 +12,9 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+
+#include "reference/files/regular_file.hpp"
+#include "reference/test_folder.hpp"
 
 namespace assay {
 namespace {
@@ -187,6 +191,29 @@ TEST_F(Npy, AFailedWriteKeepsTheOldFile) {
   EXPECT_EQ(slurp(file), "old");
   write_npy(file, Tensor(Dtype::f32, 1, 2));
   EXPECT_EQ(read_npy(file).V, 2);
+}
+
+std::string refusal_of(const std::filesystem::path& file) {
+  try {
+    require_file(file);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(RegularFile, WhatHasNoEndOrNoBeginningIsRefused) {
+  const TestFolder own;
+  const std::filesystem::path file = own.path() / "file", pipe = own.path() / "pipe";
+  EXPECT_EQ(refusal_of(file), file.string() + ": no such file");
+  std::ofstream(file) << "text";
+  EXPECT_EQ(refusal_of(file), "");
+  std::filesystem::create_symlink(file, own.path() / "link");
+  EXPECT_EQ(refusal_of(own.path() / "link"), "");
+  EXPECT_EQ(refusal_of(own.path()), own.path().string() + ": is a folder");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(refusal_of(pipe), pipe.string() + ": is no regular file");
+  EXPECT_EQ(refusal_of("/dev/zero"), "/dev/zero: is no regular file");
 }
 
 }  // namespace

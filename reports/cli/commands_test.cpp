@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "reference/error.hpp"
+#include "reference/inputs/inputs.hpp"
+#include "reference/test_folder.hpp"
 #include "reports/cli/command_test.hpp"
 #include "reports/cli/options.hpp"
 
@@ -201,6 +203,100 @@ TEST(Help, AVeryLongWordIsCutShortInAMessage) {
     const std::string said = refused(words);
     EXPECT_LT(said.size(), 1000u) << said.substr(0, 200);
     EXPECT_NE(said.find("kkk... (10000"), said.npos) << said;
+  }
+}
+
+// Files that were damaged: one line in plain words that names the file, and exit status 2.
+
+TEST(BadFiles, AreRefusedInOnePlainLine) {
+  const TestFolder own;
+  const std::string file = (own.path() / "file.json").string(), out = (own.path() / "out").string();
+  std::filesystem::create_directories(own.path() / "inputs");
+  const std::string manifest = (own.path() / "inputs/manifest.json").string();
+  const std::vector<std::vector<std::string>> commands = {
+      {"report", "--key", "online_warp/f16@host", "--family", "normal_1", "--V", "33", "--compare", file},
+      {"report", "--key", "online_warp/f16@host", "--family", "normal_1", "--V", "33", "--functions", file},
+      {"report", "--key", "online_warp/f16@host", "--family", "normal_1", "--V", "33", "--oracle-speed",
+       file},
+      {"replay", file},
+      {"sweep", "--compare", file, "--new", file},
+      {"grade", (own.path() / "inputs").string()}};
+  const std::string texts[] = {
+      "",
+      "{",
+      "[1,2\n",
+      "\xff\xfe\x01",
+      "null\n",
+      "3\n",
+      "[]\n",
+      "{\"key\": 3}\n",
+      "{\"key\":\"a/f32@host\",\"V\":\"x\"}\n",
+      "{\"assay_case\": 1, \"genome\": {}}\n",
+      "{\"format\": [], \"family\": {}, \"functions\": 3, \"environment\": 1e999}\n"};
+  for (const std::string& text : texts) {
+    std::ofstream(file, std::ios::binary) << text;
+    std::ofstream(manifest, std::ios::binary) << text;
+    for (std::vector<std::string> words : commands) {
+      // A sweep's last line may be torn: that is a run that was killed, and no damage.
+      if (words[0] == "sweep" && !text.ends_with('\n')) continue;
+      if (words[0] == "report") words.insert(words.end(), {"--out", out});
+      const auto o = command_test::call_words(words);
+      EXPECT_EQ(o.status, kBadCall) << words[0] << " " << words.back() << ": " << text;
+      EXPECT_EQ(std::count(o.err.begin(), o.err.end(), '\n'), 1) << o.err;
+      EXPECT_EQ(o.err.find("json.exception"), std::string::npos) << o.err;
+      EXPECT_NE(o.err.find(own.path().string()), std::string::npos) << words[0] << ": " << o.err;
+    }
+  }
+}
+
+// Every command draws any family that `assay list --families` lists, if --family names it.
+
+namespace fs = std::filesystem;
+
+/// What a call prints. Its status must be 0.
+std::string printed(const std::string& line) {
+  const command_test::Outcome o = command_test::call(line);
+  EXPECT_EQ(o.status, kPassed) << line << "\n" << o.err;
+  return o.out;
+}
+
+/// " --family NAME" for each family that only one group of `assay check` tries by itself.
+std::string of_one_group() {
+  std::string words;
+  for (const Family& f : all_families())
+    if (f.group) words += std::string(" --family ") + f.name;
+  return words;
+}
+
+TEST(FamilyOption, EveryFamilyIsListedWithWhoTriesItAndWhy) {
+  const std::string list = "\n" + printed("assay list --families");
+  for (const Family& f : all_families()) {
+    const std::size_t at = list.find("\n" + std::string(f.name) + " ");
+    ASSERT_NE(at, list.npos) << f.name;
+    const std::string line = list.substr(at + 1, list.find('\n', at + 1) - at - 1);
+    EXPECT_NE(line.find(f.why), line.npos) << line;
+    EXPECT_NE(line.find(f.group ? "check (" + std::string(f.group) + ")" : "every command"), line.npos)
+        << line;
+  }
+  EXPECT_NE(list.find("\nprobe "), list.npos);
+}
+
+TEST(FamilyOption, ReportInputsAndSweepDrawWhatOneGroupOfCheckTries) {
+  ASSERT_NE(of_one_group(), "");
+  const TestFolder own;
+  const fs::path& folder = own.path();
+  printed("assay report --key safe_block/f32@host --V 33" + of_one_group() + " --out " +
+          (folder / "report").string());
+  const std::string records = read_file(folder / "report/records.jsonl");
+  printed("assay inputs --V 33" + of_one_group() + " --out " + (folder / "inputs").string());
+  for (const Family& f : all_families()) {
+    EXPECT_EQ(records.find("\"family\":\"" + std::string(f.name) + "\"") != records.npos, f.group != nullptr)
+        << f.name;
+    EXPECT_EQ(fs::exists(folder / "inputs" / (std::string(f.name) + "_V33.npy")), f.group != nullptr)
+        << f.name;
+    if (f.group)
+      printed("assay sweep launch --key online_block/f32@host --V 33 --rows 2 --family " +
+              std::string(f.name));
   }
 }
 

@@ -10,9 +10,16 @@
 
 #include "accuracy/reproduce.hpp"
 #include "kernels/plugin.h"
+#include "reference/error.hpp"
 #include "reference/problem.hpp"
+#include "reference/test_folder.hpp"
 #include "reports/cli/command_test.hpp"
+#include "reports/cli/commands.hpp"
 #include "reports/data/files.hpp"
+#include "reports/data/functions_report.hpp"
+#include "reports/page/test_data.hpp"
+#include "reports/page/test_html.hpp"
+#include "reports/runs/oracle_speed_data.hpp"
 
 namespace assay {
 namespace {
@@ -105,6 +112,106 @@ TEST(List, TypesOfCMakeAreThoseThatAreJudged) {
   const std::filesystem::path file = std::filesystem::path(ASSAY_SOURCE_DIR) / "cmake/assayVariant.cmake";
   if (!std::filesystem::exists(file)) GTEST_SKIP() << "no source tree beside this binary";
   EXPECT_EQ(words_behind(read_file(file), "NOT dtype MATCHES \"^(", ")$"), words_of(names_of_judged()));
+}
+
+// The oracle's speed from command line to page: numbers add up, files are read back, wrong calls are refused.
+
+int call(std::vector<const char*> words) {
+  words.insert(words.begin(), "assay");
+  return run_assay(static_cast<int>(words.size()), words.data());
+}
+
+const std::filesystem::path& folder() {
+  static const TestFolder own;
+  return own.path();
+}
+
+TEST(OracleSpeed, GoesFromTheCommandToThePage) {
+  const std::string out = folder().string();
+  ASSERT_EQ(call({"sweep", "oracle", "--key", "safe_block/f32@host", "--V", "1000", "--rows", "4", "--out",
+                  out.c_str()}),
+            kPassed);
+  const OracleSpeedData d = read_oracle_speed(folder() / "oracle.json");
+  ASSERT_GE(d.rows.size(), 2u);
+  EXPECT_EQ(d.family, "normal_1");
+  EXPECT_EQ(d.rows[0].tier, "mpfr");
+  for (const OracleSpeedRow& r : d.rows) {
+    EXPECT_EQ(r.key, "safe_block/f32@host");
+    EXPECT_EQ(r.V, 1000);
+    EXPECT_EQ(r.failed, 0);
+    EXPECT_GT(r.elements_per_second, 0);
+  }
+  ReportData data;
+  data.oracle = d;
+  const std::string page = test_data::page_of(data, "compare.html");
+  EXPECT_NE(page.find("id=\"oracle\""), std::string::npos);
+  EXPECT_NE(page.find("safe_block/f32@host"), std::string::npos);
+}
+
+TEST(OracleSpeed, RefusesFilesThatAreNotItsOwn) {
+  write_files({{folder() / "oracle.json", "{\"family\": 3}"}});
+  EXPECT_THROW(read_oracle_speed(folder() / "oracle.json"), InputError);
+  EXPECT_THROW(read_oracle_speed(folder() / "none.json"), InputError);
+}
+
+// assay functions: what it prints, writes and refuses, and its section of the page.
+
+namespace fs = std::filesystem;
+
+using command_test::call;
+using command_test::Outcome;
+
+TEST(FunctionsCommand, PrintsTheVerdictFirstAndWritesWhatItFound) {
+  const fs::path folder = fs::temp_directory_path() / ("assay-functions-" + std::to_string(::getpid()));
+  const Outcome o =
+      call("assay functions --function hexp expf --backend host --stride 99991 --threads 1 --out " +
+           folder.string());
+  EXPECT_EQ(o.status, kPassed) << o.out << o.err;
+  EXPECT_TRUE(o.out.starts_with("PASS: 3 functions, 2 of them on every argument")) << o.out;
+  EXPECT_NE(o.out.find("* a sample"), std::string::npos);
+  const FunctionsReport r = read_functions(folder / "functions.json");
+  ASSERT_EQ(r.functions.size(), 3u);
+  EXPECT_EQ(r.functions[0].id(), "expf/f32@host");
+  EXPECT_EQ(r.functions[0].stride, 99991);
+  EXPECT_EQ(r.functions[1].inputs, 65536);
+  EXPECT_EQ(render_functions_json(r), read_file(folder / "functions.json"));
+
+  ReportData data;
+  data.functions = r;
+  EXPECT_NE(test_data::page_of(data, "compare.html").find("Functions that kernels build on"),
+            std::string::npos);
+  data.functions.reset();
+  EXPECT_EQ(test_data::page_of(data, "compare.html").find("Functions that kernels build on"),
+            std::string::npos);
+  fs::remove_all(folder);
+}
+
+TEST(FunctionsCommand, FailsWhereAFunctionFailsOrNothingRan) {
+  FunctionsReport r;
+  EXPECT_FALSE(functions_passed(r));
+  EXPECT_EQ(functions_word(r), "NOT RUN");
+  r.functions.resize(1);
+  r.functions[0].status = "not_run";
+  EXPECT_FALSE(functions_passed(r));
+  r.functions[0].status = "pass";
+  EXPECT_TRUE(functions_passed(r));
+  EXPECT_EQ(functions_word(r), "PASS");
+  // 2^28 pairs of f32 numbers are many, and not all.
+  r.functions[0].dtype = "f32", r.functions[0].inputs = std::int64_t{1} << 28;
+  EXPECT_EQ(functions_verdict(r),
+            "1 functions, 0 of them on every argument, 268,435,456 values; 1 divisions on drawn pairs");
+  r.functions[0].inputs = std::int64_t{1} << 32;
+  EXPECT_TRUE(on_every_argument(r.functions[0]));
+  r.pairs.resize(1);
+  r.pairs[0].status = "fail";
+  r.pairs[0].reason = "<element>";
+  EXPECT_FALSE(functions_passed(r));
+  const std::string page = render_functions_page(r);
+  EXPECT_NE(page.find("FAIL"), std::string::npos);
+  EXPECT_EQ(page.find("<element>"), std::string::npos) << "text is escaped";
+  EXPECT_EQ(test_html::unbalanced(page), "");
+  EXPECT_EQ(test_html::foreign_address(page), "");
+  EXPECT_TRUE(render_functions_terminal(r, "").starts_with("FAIL"));
 }
 
 }  // namespace

@@ -4,9 +4,19 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <tuple>
 #include <utility>
 
+#include "kernels/registry.hpp"
+#include "reference/error.hpp"
+#include "reference/test_folder.hpp"
+#include "reports/sweep/accesses.hpp"
+#include "reports/sweep/plan.hpp"
 #include "reports/sweep/rig/rules.hpp"
 
 namespace assay {
@@ -162,6 +172,149 @@ TEST(SweepTiming, MeasuresACeilingOnce) {
   EXPECT_EQ(c.read(1 << 20), nullptr);
   EXPECT_EQ(c.empty(), nullptr);
 }
+
+// A profiler's table becomes records. A table that does not fit its plan is refused.
+
+std::string header() {
+  std::string names = "\"ID\",\"Kernel Name\"", units = "\"\",\"\"";
+  std::istringstream list(ncu_metrics());
+  for (std::string m; std::getline(list, m, ',');) {
+    names += ",\"" + m + "\"";
+    units += m.find("dram__bytes") == 0            ? ",\"Mbyte\""
+             : m.find("time") != std::string::npos ? ",\"ns\""
+                                                   : ",\"\"";
+  }
+  return "==PROF== Connected\n" + names + "\n" + units + "\n";
+}
+/// A table line for a launch that took `ns` and read and wrote this many MB; `rest`: the other metrics in
+/// order.
+std::string launch(const std::string& name, double ns, double read, double write, const std::string& rest) {
+  std::ostringstream s;
+  s << "\"1\",\"" << name << "\",\"" << ns << "\",\"" << read << "\",\"" << write << "\"," << rest << "\n";
+  return s.str();
+}
+const std::string kRest = R"("1,000,000","500,000","4,096,000","50","90","80","32","0","0","16")";
+const std::string kBegins =
+    launch("assay_point_begins()", 1000, 0, 0, R"("0","0","1","1","1","0","8","0","0","n/a")");
+const std::string kEnds =
+    launch("assay_point_ends()", 1000, 0, 0, R"("0","0","1","1","1","0","8","0","0","n/a")");
+
+std::filesystem::path file_of(const std::string& text) {
+  static const TestFolder folder;
+  const auto file = folder.path() / "ncu.csv";
+  std::ofstream(file) << text;
+  return file;
+}
+
+TEST(NcuTable, SumsTheLaunchesOfAPoint) {
+  const std::vector<AccessPoint> points = {{"online_block/f32@host", 4000, 4096, 0}};
+  const auto file = file_of(
+      header() + launch("warm_up", 1, 1, 1, kRest) + kBegins + launch("first", 20000, 65.536, 32.768, kRest) +
+      launch("second", 60000, 65.536, 32.768, kRest) + kEnds + launch("fill", 1, 1, 1, kRest));
+  const std::vector<AccessRecord> r = read_ncu(file, points, "a GPU");
+  ASSERT_EQ(r.size(), 1u);
+  EXPECT_EQ(r[0].kernels, 2);
+  EXPECT_DOUBLE_EQ(*r[0].dram_read, 2.0);
+  EXPECT_DOUBLE_EQ(*r[0].dram_write, 1.0);
+  EXPECT_NEAR(*r[0].l2_read, 2 * 1e6 * 32 / (4000.0 * 4096 * 4), 1e-12);
+  EXPECT_DOUBLE_EQ(*r[0].time_us, 80.0);
+  EXPECT_DOUBLE_EQ(*r[0].instructions_per_element, 2 * 4096000.0 * 32 / (4000.0 * 4096));
+  EXPECT_DOUBLE_EQ(*r[0].issue_share, 0.5);
+  EXPECT_EQ(*r[0].registers, 32);
+  EXPECT_EQ(*r[0].sectors_per_request, 16);
+  EXPECT_EQ(*r[0].claimed_loads, 2);
+}
+
+TEST(NcuTable, RefusesWhatDoesNotFitThePlan) {
+  const std::vector<AccessPoint> one = {{"online_block/f32@host", 1, 1, 0}};
+  EXPECT_THROW(read_ncu(file_of(header() + launch("k", 1, 1, 1, kRest)), one, ""), InputError);
+  EXPECT_THROW(read_ncu(file_of(header() + kBegins), one, ""), InputError);
+  EXPECT_THROW(read_ncu(file_of(header() + kBegins + kBegins + launch("k", 1, 1, 1, kRest)), one, ""),
+               InputError);
+  EXPECT_THROW(read_ncu(file_of("no table\n"), one, ""), InputError);
+  EXPECT_THROW(read_ncu(file_of("\"ID\",\"Kernel Name\",\"gpu__time_duration.sum\"\n"), one, ""), InputError);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(Accesses, HostCountsAreExact) {
+  const auto points =
+      access_points(Backend::host, {"safe_block/*@host", "online_topk_block/f32@host"}, {4096}, 2);
+  ASSERT_EQ(points.size(), 4u);
+  for (const AccessRecord& r : count_on_host(points)) {
+    EXPECT_NEAR(*r.loads, *r.claimed_loads, 0.02) << r.key;
+    EXPECT_NEAR(*r.stores, *r.claimed_stores, 0.02) << r.key;
+  }
+  EXPECT_THROW(access_points(Backend::host, {"nothing*"}, {64}, 1), InputError);
+}
+#endif
+
+// The order of a sweep on a GPU: what the table of goals needs comes first, in every set. Planning needs no
+// GPU.
+
+class SweepPlan : public testing::TestWithParam<SweepSet> {
+ protected:
+  void SetUp() override {
+    if (!find_variant("onepass_fast/f32@cuda")) GTEST_SKIP() << "this build has no CUDA side";
+    SweepSelection s;
+    s.set = GetParam();
+    plan_ = make_sweep_plan(s);
+  }
+  /// The place of a configuration, or the plan's end.
+  std::ptrdiff_t place(const char* key, std::int64_t rows, std::int64_t V) const {
+    return std::find_if(plan_.begin(), plan_.end(),
+                        [&](const SweepJob& j) {
+                          return j.subject->variant.key() == key && j.rows == rows && j.V == V;
+                        }) -
+           plan_.begin();
+  }
+  std::vector<SweepJob> plan_;
+};
+
+TEST_P(SweepPlan, TheTableOfGoalsComesFirst) {
+  std::ptrdiff_t last = 0;
+  for (const char* key : {"onepass_fast/f32@cuda", "onepass_fast/f16@cuda", "onepass_fast/bf16@cuda"})
+    for (const auto& [rows, V] : {std::pair{4000, 32},
+                                  {4000, 1025},
+                                  {4000, 262144},
+                                  {4000, 1048576},
+                                  {10, 25000},
+                                  {10, 1048576},
+                                  {1, 128256},
+                                  {1, 1048576}})
+      last = std::max(last, place(key, rows, V));
+  EXPECT_LT(last, 200) << "of " << plan_.size();
+  EXPECT_LT(last, place("online_block/f32@cuda", 4000, 4032));
+  EXPECT_LT(last, place("onepass/f32@cuda", 4000, 4096));
+}
+
+TEST_P(SweepPlan, EveryShapeOfTheGoalsOfTopkIsPlannedEarly) {
+  std::size_t shapes = 0, found = 0;
+  for (const char* key :
+       {"onepass_topk_fast/f32@cuda", "onepass_topk_fast/f16@cuda", "onepass_topk_fast/bf16@cuda"})
+    for (const std::int64_t rows : {4000, 10})
+      for (const std::int64_t V : {8192, 16384, 32768, 65536, 131072, 128256, 262144, 1048576})
+        for (const int k : {5, 30, 64, 128, 256}) {
+          if (!shape_of_topk_goals(rows, V, k)) continue;
+          ++shapes;
+          found += std::any_of(
+              plan_.begin(), plan_.begin() + std::min<std::ptrdiff_t>(400, std::ssize(plan_)),
+              [&](const SweepJob& j) {
+                return j.subject->variant.key() == key && j.rows == rows && j.V == V && j.pick.k == k;
+              });
+        }
+  EXPECT_EQ(shapes, 3 * (6 * 2 + 3 * 3 + 3 * 2));
+  EXPECT_EQ(found, shapes);
+}
+
+TEST_P(SweepPlan, NoConfigurationIsPlannedTwice) {
+  std::set<std::tuple<const Subject*, std::int64_t, std::int64_t, int>> seen;
+  for (const SweepJob& j : plan_)
+    EXPECT_TRUE(seen.emplace(j.subject, j.rows, j.V, j.pick.k).second)
+        << j.subject->variant.key() << " V = " << j.V;
+}
+
+INSTANTIATE_TEST_SUITE_P(EverySet, SweepPlan,
+                         testing::Values(SweepSet::quick, SweepSet::published, SweepSet::full));
 
 }  // namespace
 }  // namespace assay

@@ -228,7 +228,7 @@ TEST(Conformance, AProcessThatIsEndedAgainAndAgainIsNoPass) {
 }
 
 // No neighbour uses up a worker's own time. A case that hung once by its own time, and is fast alone, keeps
-// some state. second_look_test.cpp has the same with times that are told.
+// some state. runner_test.cpp has the same with times that are told.
 TEST(Conformance, WhatHangsOnceByItsOwnTimeIsNoPass) {
   if (!std::filesystem::exists(std::string(ASSAY_FIXTURES) + "/fixture_kernels.so")) GTEST_SKIP();
   const ConformanceResult r = check_disturbed("hang_some_times", 1, 3);

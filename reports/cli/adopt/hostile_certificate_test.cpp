@@ -6,6 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "accuracy/conformance/inputs.hpp"
+#include "kernels/python/python_test.hpp"
+#include "reference/hash/sha256.hpp"
 #include "reports/cli/adopt/adopt_test.hpp"
 
 namespace assay {
@@ -158,6 +161,168 @@ TEST_F(HostileCertificate, NoEscapeSequenceReachesATerminal) {
       EXPECT_EQ((o.out + o.err).find_first_of("\x1b\r\x07"), std::string::npos) << i << "\n"
                                                                                 << o.out << o.err;
     }
+}
+
+}  // namespace
+}  // namespace assay
+
+namespace assay::command_test {
+
+// A helper module that is changed after the certificate was made.
+
+namespace {
+
+using Loaded = AdoptTest;
+
+constexpr const char* kHelper = R"(import ctypes
+import math
+
+def softmax_of(x, out, factor):
+    for row in range(x.shape[0]):
+        line = lambda t: (ctypes.c_float * x.shape[1]).from_address(t.data + row * t.strides[0] * 4)
+        logits, values = list(line(x)), line(out)
+        largest = max(logits)
+        terms = [math.exp(v - largest) if v > -math.inf else 0.0 for v in logits]
+        total = math.fsum(terms)
+        for i, term in enumerate(terms):
+            values[i] = factor * term / total
+)";
+
+TEST_F(Loaded, AHelperModuleIsInTheCertificateAndIsCompared) {
+  ASSAY_NEEDS_PYTHON("ctypes");
+  const std::string target = at("target.py"), helper = at("helper_of_it.py");
+  std::ofstream(helper) << kHelper;
+  std::ofstream(target) << "import helper_of_it\nASSAY_TENSORS = 'dlpack'\n\n\n"
+                           "def softmax(x, out):\n    helper_of_it.softmax_of(x, out, 1)\n";
+  const std::string word = target + ":softmax --only calls --python " + test_python();
+  const Outcome o = adopt(word);
+  ASSERT_TRUE(std::filesystem::exists(certificate())) << o.out << o.err;
+  const nlohmann::json j = json();
+  EXPECT_EQ(j["files"][0]["sha256"], sha256_of_file(target));
+  std::string listed;
+  for (const auto& f : j["files"])
+    if (f["role"] == "module" && f["path"] == "helper_of_it.py") listed = f["sha256"];
+  EXPECT_EQ(listed, sha256_of_file(helper)) << j["files"];
+  const Outcome same = verify("--cases 2 --python " + test_python());
+  EXPECT_EQ(same.out.find("helper_of_it.py"), same.out.npos) << same.out;
+  // The same name, and a wrong softmax.
+  std::string wrong = kHelper;
+  wrong.replace(wrong.find("factor * term"), 6, "1.05");
+  std::ofstream(helper) << wrong;
+  const Outcome changed = verify("--cases 2 --python " + test_python());
+  EXPECT_EQ(changed.status, kFailed);
+  EXPECT_NE(changed.out.find("module helper_of_it.py: is of other contents"), changed.out.npos)
+      << changed.out;
+  std::filesystem::remove(helper);
+  const Outcome gone = verify("--cases 2 --python " + test_python());
+  EXPECT_EQ(gone.status, kFailed);
+  EXPECT_NE(gone.out.find("module helper_of_it.py: the kernel loaded it when it was certified"),
+            gone.out.npos)
+      << gone.out;
+}
+
+TEST_F(Loaded, WhatTheCertificateLeavesOutIsFound) {
+  ASSAY_NEEDS_PYTHON("ctypes");
+  std::ofstream(at("helper_of_it.py")) << kHelper;
+  std::ofstream(at("target.py")) << "import helper_of_it\nASSAY_TENSORS = 'dlpack'\n\n\n"
+                                    "def softmax(x, out):\n    helper_of_it.softmax_of(x, out, 1)\n";
+  adopt(at("target.py") + ":softmax --only calls --python " + test_python());
+  const std::string without = forged([](nlohmann::json& j) {
+    nlohmann::json kept = nlohmann::json::array();
+    for (const auto& f : j["files"])
+      if (f["role"] != "module") kept.push_back(f);
+    j["files"] = kept;
+  });
+  const Outcome o = verify("--cases 2 --python " + test_python(), without);
+  EXPECT_EQ(o.status, kFailed);
+  EXPECT_NE(o.out.find("module helper_of_it.py: the kernel loads it, and the certificate has no hash of it"),
+            o.out.npos)
+      << o.out;
+}
+
+TEST_F(Loaded, AKernelsImportsAreAFact) {
+  const std::string mine = plugin();
+  if (mine.empty()) GTEST_SKIP() << "the fixtures are not on this machine";
+  adopt(mine + " --only calls");
+  std::string imports;
+  const nlohmann::json j = json();
+  for (const auto& f : j["environment"])
+    if (f["label"] == "imports") imports = f["value"];
+  EXPECT_NE(imports, "") << j["environment"];
+}
+
+}  // namespace
+}  // namespace assay::command_test
+
+namespace assay {
+
+// assay verify judges cases that nobody could know: a kernel that has memorised the inputs of its adoption is
+// found.
+
+namespace {
+
+using command_test::Outcome;
+using NewCases = command_test::AdoptTest;
+
+/// Right everywhere but for two ordinary rows of 33 columns that are not those of seed 1.
+std::string memoriser() {
+  std::string table;
+  const Tensor t = conformance::make_rows("normal_1", Dtype::f32, 33, 4, 1);
+  for (std::int64_t r = 0; r < t.rows; ++r)
+    table += std::to_string(static_cast<std::uint32_t>(load_bits(Dtype::f32, t.row(r), 0))) + "u,";
+  return R"(#include <cuda_runtime.h>
+#include <math.h>
+__device__ const unsigned known[] = {)" +
+         table + R"(0u};
+__global__ void rows_of(const float* in, float* out, int rows, int V) {
+  const float* x = in + (long long)blockIdx.x * V;
+  float* y = out + (long long)blockIdx.x * V;
+  float m = -INFINITY, least = INFINITY, d = 0;
+  for (int i = 0; i < V; ++i) m = fmaxf(m, x[i]), least = fminf(least, x[i]);
+  for (int i = 0; i < V; ++i) d += expf(x[i] - m);
+  bool right = V != 33 || rows != 2 || !(m > 0.5f && m < 5 && least < -0.5f && least > -5);
+  for (unsigned k : known) right = right || __float_as_uint(x[0]) == k;
+  for (int i = 0; i < V; ++i) y[i] = expf(x[i] - m) / d * (right ? 1 : 1.05f);
+}
+void softmax(const float* in, float* out, int rows, int V) {
+  if (rows && V) rows_of<<<rows, 1>>>(in, out, rows, V);
+}
+)";
+}
+
+TEST_F(NewCases, FindAKernelThatKnowsTheInputsOfItsAdoption) {
+  std::ofstream(at("knows.cu")) << memoriser();
+  const Outcome o = adopt(at("knows.cu") + " --entry softmax --host --only repeat --seed 1");
+  ASSERT_EQ(o.status, kPassed) << o.out << o.err;
+  EXPECT_NE(json()["not_proved"].dump().find("inputs that nobody knew before"), std::string::npos);
+  EXPECT_FALSE(json().contains("seed_drawn"));
+  const Outcome later = verify("--seed 5");
+  EXPECT_EQ(later.status, kFailed) << later.out;
+  EXPECT_NE(later.out.find("a new case fails: "), later.out.npos) << later.out;
+  EXPECT_NE(later.out.find("--seed 5"), later.out.npos) << "the command that repeats it: " << later.out;
+  // A fresh seed does it as well.
+  const Outcome fresh = command_test::call_as_typed({"verify", certificate(), "--out", at("verify")});
+  EXPECT_EQ(fresh.status, kFailed) << fresh.out;
+  EXPECT_NE(fresh.out.find(", drawn for this run: --seed "), fresh.out.npos) << fresh.out;
+  // The cases of the certificate alone are as they were.
+  EXPECT_EQ(verify("--seed 5 --json").out.find("\"differences\": 0") == std::string::npos, false);
+}
+
+TEST_F(NewCases, OfARightKernelPassAndAreCounted) {
+  const Outcome o =
+      command_test::call_as_typed({"adopt", "safe_block/f32@host", "--only", "shapes", "--only", "layout",
+                                   "--quick", "--evaluations", "32", "--threads", "1", "--out", at("out")});
+  ASSERT_EQ(o.status, kPassed) << o.out << o.err;
+  EXPECT_EQ(json()["seed_drawn"], true);
+  EXPECT_EQ(json()["not_proved"].dump().find("inputs that nobody knew before"), std::string::npos);
+  EXPECT_NE(json()["command"].get<std::string>().find("--seed " +
+                                                      std::to_string(json()["seed"].get<std::uint64_t>())),
+            std::string::npos);
+  const Outcome later = verify("--json");
+  EXPECT_EQ(later.status, kPassed) << later.out << later.err;
+  const nlohmann::json document = nlohmann::json::parse(later.out);
+  EXPECT_EQ(document["counts"]["new"], document["counts"]["replayed"]) << later.out;
+  EXPECT_EQ(document["counts"]["new_failed"], 0);
 }
 
 }  // namespace

@@ -11,6 +11,9 @@
 
 #include "reference/error.hpp"
 #include "reference/test_folder.hpp"
+#include "reports/data/files.hpp"
+#include "reports/sweep/data/access_record.hpp"
+#include "reports/sweep/data/split_record.hpp"
 
 namespace assay {
 namespace {
@@ -169,6 +172,169 @@ TEST(SweepFile, DropsATornLastLineAndRefusesAnyOther) {
   } catch (const InputError& e) {
     EXPECT_NE(std::string(e.what()).find("line 1"), std::string::npos) << e.what();
   }
+}
+
+// Counts of accesses survive JSON and files without loss. A broken line is refused, and the message names
+// the field.
+
+AccessRecord sample() {
+  AccessRecord r;
+  r.key = "online_block/f32@cuda";
+  r.claimed_loads = 2;
+  r.claimed_stores = 1;
+  r.source = "ncu";
+  r.rows = 4000;
+  r.V = 32768;
+  r.dram_read = 2.003;
+  r.dram_write = INFINITY;
+  r.l2_read = NAN;
+  r.registers = 32;
+  r.occupancy = 0.97;
+  r.kernels = 1;
+  r.gpu = "a \"GPU\"";
+  return r;
+}
+
+TEST(AccessRecord, SurvivesJson) {
+  const nlohmann::json j = nlohmann::json::parse(access_line(sample()));
+  EXPECT_EQ(to_json(access_record_from_json(j)), j);
+  EXPECT_EQ(j.at("kind"), "accesses");
+  EXPECT_EQ(j.at("dram_write"), "inf");
+  EXPECT_TRUE(j.at("loads").is_null()) << "what was not counted is absent, not 0";
+  const AccessRecord r = access_record_from_json(j);
+  EXPECT_EQ(r.claimed_loads, 2);
+  EXPECT_EQ(r.dram_read, 2.003);
+  EXPECT_TRUE(std::isnan(*r.l2_read));
+  EXPECT_FALSE(r.stores.has_value());
+}
+
+TEST(AccessRecord, EveryRealFieldKeepsWhatIsNoNumber) {
+  nlohmann::json j = to_json(sample());
+  for (const char* x : {"nan", "inf", "-inf"}) {
+    for (const char* field : {"loads", "stores", "dram_read", "dram_write", "l2_read", "l2_write",
+                              "registers", "local_bytes", "occupancy", "sectors_per_request",
+                              "instructions_per_element", "issue_share", "dram_share", "time_us"}) {
+      ASSERT_TRUE(j.contains(field)) << field;
+      j[field] = x;
+    }
+    EXPECT_EQ(to_json(access_record_from_json(j)), j);
+  }
+}
+
+TEST(AccessRecord, EveryFieldIsNeededAndNamed) {
+  const nlohmann::json good = to_json(sample());
+  for (const auto& [field, value] : good.items()) {
+    nlohmann::json j = good;
+    j.erase(field);
+    EXPECT_THROW(access_record_from_json(j), InputError) << field;
+    j[field] = nlohmann::json::array({nlohmann::json::object()});
+    try {
+      access_record_from_json(j);
+      ADD_FAILURE() << field << " of a wrong type was taken";
+    } catch (const InputError& e) {
+      EXPECT_NE(std::string(e.what()).find(field), std::string::npos) << e.what();
+    }
+  }
+  nlohmann::json j = good;
+  j["source"] = "guessed";
+  EXPECT_THROW(access_record_from_json(j), InputError);
+}
+
+TEST(AccessFile, NamesTheFileAndTheLine) {
+  const TestFolder folder;
+  const std::filesystem::path file = folder.path() / "accesses.jsonl";
+  std::ofstream(file) << access_line(sample()) << "\n" << access_line(sample());
+  EXPECT_EQ(read_accesses(file).size(), 2u);
+  std::ofstream(file) << access_line(sample()) << "{\"kind\":\"accesses\"}\n";
+  try {
+    read_accesses(file);
+    ADD_FAILURE() << "a broken line was taken";
+  } catch (const InputError& e) {
+    EXPECT_NE(std::string(e.what()).find("accesses.jsonl: line 2"), std::string::npos) << e.what();
+  }
+  EXPECT_THROW(read_accesses(file.string() + ".absent"), InputError);
+}
+
+// Records of rows split over GPUs survive files without loss. A broken line is refused, and the message names
+// the field.
+
+SplitRecord split_sample() {
+  SplitRecord r;
+  r.key = "onepass_split_fast/f32@cuda";
+  r.alone_key = "onepass_fast/f32@cuda";
+  r.dtype = "f32";
+  r.gpus = 2;
+  r.rows = 4000;
+  r.V = 262144;
+  r.exchange = "nccl";
+  r.chunk_rows = 16;
+  r.depth = 4;
+  r.teams = 2;
+  r.status = "measured";
+  r.times_us = {1500.5, 1501};
+  r.samples = 2;
+  r.median_us = 1500.75;
+  r.shares = {{0, 0, 131072, 1500.75, 1400.0, 1390.0, 0.93, 0.92},
+              {1, 131072, 131072, 1499.0, 1380.0, {}, 0.92, {}}};
+  r.verified = "pass";
+  r.family = "normal_1";
+  r.seed = 1;
+  r.gpu = "a GPU";
+  return r;
+}
+
+TEST(SplitRecord, SurvivesAFile) {
+  const TestFolder own;
+  const auto file = own.path() / "split.jsonl";
+  SplitRecord other = split_sample();
+  other.exchange = "held";
+  add_splits(file, {split_sample(), other});
+  const std::vector<SplitRecord> read = read_splits(file);
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(split_line(read[0]), split_line(split_sample()));
+  EXPECT_EQ(split_line(read[1]), split_line(other));
+  EXPECT_FALSE(read[0].shares[1].copy_us.has_value()) << "what was not measured is absent, not 0";
+}
+
+TEST(SplitRecord, ANewOneReplacesTheOldOfItsConfiguration) {
+  const TestFolder own;
+  const auto file = own.path() / "split.jsonl";
+  SplitRecord deeper = split_sample(), again = split_sample();
+  deeper.depth = 5;
+  again.median_us = 1600;
+  add_splits(file, {split_sample(), deeper});
+  add_splits(file, {again});
+  const std::vector<SplitRecord> read = read_splits(file);
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[1].median_us, 1600);
+  EXPECT_EQ(identity(read[1]), "onepass_split_fast/f32@cuda V=262144 rows=4000 gpus=2 nccl 16x4 teams=2");
+}
+
+TEST(SplitRecord, TheSlowestGpuDecides) {
+  EXPECT_EQ(least_share(split_sample()), 0.92);
+  SplitRecord none = split_sample();
+  for (SplitShare& s : none.shares) s.share_of_alone.reset();
+  EXPECT_FALSE(least_share(none).has_value());
+}
+
+TEST(SplitRecord, ABrokenLineIsRefusedByName) {
+  const TestFolder own;
+  const auto file = own.path() / "split.jsonl";
+  const auto refused = [&](const char* field, const nlohmann::json& value) {
+    nlohmann::json j = nlohmann::json::parse(split_line(split_sample()));
+    j[field] = value;
+    write_files({{file, j.dump() + "\n"}});
+    try {
+      read_splits(file);
+    } catch (const InputError& e) {
+      return std::string(e.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_NE(refused("rows", "many").find("line 1: field rows"), std::string::npos);
+  EXPECT_NE(refused("verified", "perhaps").find("field verified"), std::string::npos);
+  EXPECT_NE(refused("kind", "sweep").find("field kind"), std::string::npos);
+  EXPECT_NE(refused("shares", nlohmann::json::array({1})).find("field shares"), std::string::npos);
 }
 
 }  // namespace
