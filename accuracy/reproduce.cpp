@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 namespace {

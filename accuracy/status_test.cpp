@@ -9,7 +9,6 @@
 
 #include "accuracy/record.hpp"
 #include "accuracy/reproduce.hpp"
-#include "accuracy/sane.hpp"
 #include "accuracy/setup.hpp"
 
 namespace assay {

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "accuracy/shape_fields.hpp"
+#include "accuracy/record_fields.hpp"
 #include "reference/error.hpp"
 #include "reference/k_range.hpp"
 

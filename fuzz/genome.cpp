@@ -10,7 +10,7 @@
 
 #include "fuzz/genome_element.hpp"
 #include "reference/error.hpp"
-#include "reference/json_text.hpp"
+#include "reference/text.hpp"
 
 namespace assay::fuzz {
 namespace {

@@ -9,8 +9,7 @@
 
 #include "kernels/declaration_words.hpp"
 #include "reference/error.hpp"
-#include "reference/nearest_word.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 namespace {

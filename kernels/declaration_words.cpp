@@ -9,7 +9,7 @@
 
 #include "kernels/height_formula.hpp"
 #include "reference/error.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 
 namespace assay::declaring {
 

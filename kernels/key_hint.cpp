@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "kernels/registry.hpp"
-#include "reference/nearest_word.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 

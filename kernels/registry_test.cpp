@@ -23,7 +23,6 @@
 
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
-#include "kernels/device_lock.hpp"
 
 namespace assay {
 namespace {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "properties/algebra.hpp"
 #include "reference/formats.hpp"
 
 namespace assay {
@@ -98,5 +99,14 @@ rc::Gen<Row> rows(std::vector<Structure> structures,
 std::vector<std::string> tags_of(const Row& row);
 /// Tags the running case with these tags.
 void classify(const Row& row);
+
+// RapidCheck generators of normalizers (m, d).
+
+/// any: every valid normalizer. counts: m finite and 1 <= d <= 2^p, as a sum of at most 2^p exps has; p is
+/// the precision of the format (f32 24, f16 11, bf16 8).
+enum class Carrier { any, counts };
+
+/// n pairs of values of the format. Most maxima are close enough to affect each other, and some tie.
+rc::Gen<std::vector<Pair>> pairs(int n, Carrier carrier, Dtype format);
 
 }  // namespace assay

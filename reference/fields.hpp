@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "reference/error.hpp"
-#include "reference/json_text.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 

@@ -11,7 +11,6 @@
 #include <limits>
 #include <random>
 
-#include "reference/mpfr_nearest.hpp"
 #include "reference/mpfr_value.hpp"
 
 namespace assay {

@@ -6,6 +6,7 @@
 #include <mpfr.h>
 
 #include <cstdint>
+#include <limits>
 
 #include "reference/formats.hpp"
 
@@ -52,6 +53,25 @@ inline std::uint64_t round_bits(Dtype t, mpfr_srcptr v) {
   MpfrValue nearest(f.precision - lost);
   mpfr_set(nearest, v, MPFR_RNDN);
   return encode(t, mpfr_get_d(nearest, MPFR_RNDN));  // exact, except for overflow to infinity
+}
+
+// For tests: rounds to a format by integer steps, and shares no step with encode() or round_bits().
+
+/// v / ulp_T(v) rounded to an even integer, times ulp_T(v). Infinity from 2^(emax + 1) on.
+inline double nearest_by_integers(Dtype t, mpfr_srcptr v) {
+  if (mpfr_zero_p(v)) return 0;
+  const Format f = format(t);
+  long e = static_cast<long>(mpfr_get_exp(v)) - 1;
+  if (e < f.emin) e = f.emin;
+  const long quantum = e - f.mantissa_bits();
+  MpfrValue scaled(mpfr_get_prec(v)), whole(64);
+  mpfr_div_2si(scaled, v, quantum, MPFR_RNDN);
+  mpfr_roundeven(whole, scaled);
+  mpfr_mul_2si(whole, whole, quantum, MPFR_RNDN);
+  if (!mpfr_zero_p(whole) && mpfr_get_exp(whole) > f.emax + 1)
+    return mpfr_signbit(whole) ? -std::numeric_limits<double>::infinity()
+                               : std::numeric_limits<double>::infinity();
+  return mpfr_get_d(whole, MPFR_RNDN);
 }
 
 }  // namespace assay

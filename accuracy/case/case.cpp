@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accuracy/case/case.hpp"
 
-#include "accuracy/backward/case.hpp"
+#include "accuracy/backward/judge.hpp"
 
 namespace assay {
 

@@ -48,8 +48,8 @@ class Case {
   const RoundedShift& shift(std::int64_t row) const { return ready().shift_[static_cast<std::size_t>(row)]; }
   std::int64_t undecided() const;
 
-  /// The backward pass whose y is the softmax of these logits (backward/case.hpp). Made at the first call, by
-  /// any thread. In the case that is returned, logits() are y, gradients() are dy, and truth(row) does not
+  /// The backward pass whose y is the softmax of these logits (backward/judge.hpp). Made at the first call,
+  /// by any thread. In the case that is returned, logits() are y, gradients() are dy, and truth(row) does not
   /// exist.
   const Case& backward() const;
   /// The same rows as a causal kernel sees them: truth(row) is that of columns 0 to row mod V only. Made at

@@ -9,15 +9,15 @@
 #include <filesystem>
 
 #include "accuracy/case/job.hpp"
+#include "accuracy/conformance/deaths.hpp"
 #include "accuracy/conformance/inputs.hpp"
-#include "accuracy/conformance/says_no.hpp"
 #include "accuracy/reproduce.hpp"
 #include "accuracy/status.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "accuracy/verdict/checker.hpp"
 #include "accuracy/verdict/verdict.hpp"
 #include "reference/files/tensor_file.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 
 namespace assay::conformance {
 

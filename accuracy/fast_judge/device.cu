@@ -16,7 +16,6 @@
 #include "accuracy/device_array.hpp"
 #include "accuracy/fast_judge/fast_judge.hpp"
 #include "accuracy/fast_judge/kernel.hpp"
-#include "accuracy/fast_judge/open.hpp"
 #include "kernels/device.hpp"
 
 namespace assay {

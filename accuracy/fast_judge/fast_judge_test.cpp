@@ -11,7 +11,6 @@
 #include <random>
 
 #include "accuracy/fast_judge/kernel.hpp"
-#include "accuracy/fast_judge/open.hpp"
 #include "accuracy/judge/row_judge.hpp"
 #include "kernels/device.hpp"
 #include "reference/inputs/inputs.hpp"

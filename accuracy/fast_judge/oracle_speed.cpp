@@ -6,7 +6,7 @@
 #include <functional>
 #include <stdexcept>
 
-#include "accuracy/fast_judge/open.hpp"
+#include "accuracy/fast_judge/fast_judge.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
 #include "reference/parallel.hpp"

@@ -4,8 +4,7 @@
 #pragma once
 
 #include "accuracy/functions/function_result.hpp"
-#include "accuracy/functions/pair_softmax.hpp"
-#include "accuracy/functions/quotient_sweep.hpp"
+#include "accuracy/functions/pairs.hpp"
 #include "reference/fields.hpp"
 
 namespace assay {

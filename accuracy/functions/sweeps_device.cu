@@ -11,8 +11,7 @@
 
 #include "accuracy/device_array.hpp"
 #include "accuracy/functions/function_sweep.hpp"
-#include "accuracy/functions/pair_softmax.hpp"
-#include "accuracy/functions/quotient_sweep.hpp"
+#include "accuracy/functions/pairs.hpp"
 #include "kernels/building_blocks/row_divisor.cuh"
 #include "kernels/device.hpp"
 

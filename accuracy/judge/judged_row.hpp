@@ -3,10 +3,14 @@
 // uses these functions, so that all verdicts are made in the same way.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "accuracy/judge/row_judge.hpp"
+#include "kernels/claim.hpp"
+#include "reference/oracle/oracle.hpp"
 
 namespace assay {
 
@@ -37,5 +41,34 @@ PreparedRow prepare_row(const Claim& claim, const Terms& terms, const RowTruth& 
 void judge_row(const Claim& claim, const Terms& terms, Dtype rounded, Dtype out, const RowCase& row,
                const PreparedRow& prepared, Op op, const RowOutput& got, Tally& tally,
                ErrorStatistics& statistics, ElementObserver* observer = nullptr);
+
+// The k elements that a top-k must select, and the row that they make: op topk_softmax is the softmax of that
+// row. Elements that tie for the last slot are equal, so the row is the same whichever of them is taken.
+
+/// True if top-k ranks two logits alike: they are equal, or both NaN.
+bool same_rank(double a, double b);
+/// True if the claim lets top-k pass over such a logit.
+bool ignored(const Claim& claim, double logit);
+/// The number of elements that can be selected; later slots are empty.
+std::int64_t selectable(const Claim& claim, const RowTruth& row);
+/// The position that slot r must hold: the exact order under the claim's NaN order and tie rule.
+std::int32_t ranked(const Claim& claim, const RowTruth& row, std::int64_t r);
+
+/// Truth of the row of the k selected logits, slot by slot. Its roundings are left to the enclosures
+/// (`rounded` is empty).
+RowTruth selected_truth(const Claim& claim, const RowTruth& row, int k);
+/// The same of given positions, each inside the row.
+RowTruth truth_of_selected(const RowTruth& row, std::span<const std::int64_t> positions);
+
+// The exact results in the log domain, computed from a row's enclosures: ln s and the log-probabilities d_j -
+// ln s.
+
+/// An enclosure of ln s of a finite or masked row. It is narrow even where s is close to 1: there s is 1 plus
+/// the other terms, and their probabilities are known to double's relative precision. `more`: what is added
+/// to the terms in the row's s, that is epsilon.
+Enclosure log_sum_truth(const RowTruth& row, double more = 0);
+
+/// An enclosure of ln p_j = d_j - ln s; {-inf, -inf} for a logit of -inf.
+Enclosure log_prob_truth(const RowTruth& row, const Enclosure& log_sum, std::int64_t j);
 
 }  // namespace assay

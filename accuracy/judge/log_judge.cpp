@@ -8,9 +8,8 @@
 #include <limits>
 #include <optional>
 
-#include "accuracy/judge/log_truth.hpp"
+#include "accuracy/judge/judged_row.hpp"
 #include "accuracy/judge/row_judge.hpp"
-#include "accuracy/judge/selected_row.hpp"
 #include "accuracy/ulp.hpp"
 
 namespace assay {

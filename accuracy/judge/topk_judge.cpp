@@ -8,9 +8,9 @@
 #include <map>
 #include <vector>
 
+#include "accuracy/judge/judged_row.hpp"
 #include "accuracy/judge/kept_set.hpp"
 #include "accuracy/judge/row_judge.hpp"
-#include "accuracy/judge/selected_row.hpp"
 
 namespace assay {
 namespace {

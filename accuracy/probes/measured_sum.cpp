@@ -15,7 +15,7 @@
 
 #include "accuracy/bounds/bounds.hpp"
 #include "accuracy/case/before_launch.hpp"
-#include "accuracy/probes/probe_rows.hpp"
+#include "accuracy/probes/probes.hpp"
 #include "kernels/declaration.hpp"
 #include "reference/hash/draws.hpp"
 

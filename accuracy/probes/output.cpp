@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "accuracy/probes/probe_rows.hpp"
+#include "accuracy/probes/probes.hpp"
 
 namespace assay {
 namespace {

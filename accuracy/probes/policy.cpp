@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "accuracy/judge/row_judge.hpp"
-#include "accuracy/probes/probe_rows.hpp"
+#include "accuracy/probes/probes.hpp"
 #include "reference/inputs/inputs.hpp"
 
 namespace assay {

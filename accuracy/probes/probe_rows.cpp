@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accuracy/probes/probe_rows.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -11,6 +9,7 @@
 
 #include "accuracy/case/guarded.hpp"
 #include "accuracy/case/job.hpp"
+#include "accuracy/probes/probes.hpp"
 #include "reference/hash/draws.hpp"
 #include "reference/oracle/fast_exp.hpp"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "accuracy/probes/probe_rows.hpp"
+#include "accuracy/probes/probes.hpp"
 #include "reference/hash/draws.hpp"
 
 namespace assay {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <optional>
 
-#include "accuracy/probes/probe_rows.hpp"
+#include "accuracy/probes/probes.hpp"
 
 namespace assay {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <iterator>
 
-#include "accuracy/probes/probe_rows.hpp"
+#include "accuracy/probes/probes.hpp"
 
 namespace assay {
 

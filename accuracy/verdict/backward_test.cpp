@@ -7,7 +7,7 @@
 #include <cmath>
 #include <functional>
 
-#include "accuracy/backward/case.hpp"
+#include "accuracy/backward/judge.hpp"
 #include "accuracy/verdict/checker.hpp"
 #include "reference/mpfr_value.hpp"
 

@@ -17,7 +17,7 @@
 #include "accuracy/verdict/checker.hpp"
 #include "accuracy/verdict/judgement.hpp"
 #include "kernels/declaration.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 namespace {

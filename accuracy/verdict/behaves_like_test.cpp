@@ -14,7 +14,7 @@
 #include "accuracy/case/case.hpp"
 #include "accuracy/fast_judge/fast_judge.hpp"
 #include "accuracy/probes/measured_sum.hpp"
-#include "accuracy/probes/probe_rows.hpp"
+#include "accuracy/probes/probes.hpp"
 #include "accuracy/verdict/checker.hpp"
 #include "accuracy/verdict/strangers_test.hpp"
 #include "accuracy/verdict/toxic_test.hpp"

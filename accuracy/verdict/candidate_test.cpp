@@ -14,10 +14,9 @@
 #include "accuracy/case/job.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "accuracy/verdict/checker.hpp"
-#include "accuracy/verdict/launchers_test.hpp"
 #include "accuracy/verdict/strangers_test.hpp"
 #include "kernels/isolation/isolated.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 namespace {

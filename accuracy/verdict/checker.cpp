@@ -11,7 +11,6 @@
 #include "accuracy/case/guarded.hpp"
 #include "accuracy/case/job.hpp"
 #include "accuracy/reproduce.hpp"
-#include "accuracy/sane.hpp"
 #include "accuracy/status.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "accuracy/verdict/verdict.hpp"

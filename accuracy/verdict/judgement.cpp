@@ -8,7 +8,7 @@
 
 #include "accuracy/backward/judge.hpp"
 #include "accuracy/judge/judged_row.hpp"
-#include "accuracy/probes/probe_rows.hpp"
+#include "accuracy/probes/probes.hpp"
 #include "accuracy/verdict/checker.hpp"
 
 namespace assay {

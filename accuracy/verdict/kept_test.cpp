@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "accuracy/judge/judged_row.hpp"
-#include "accuracy/judge/selected_row.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "accuracy/verdict/checker.hpp"
 #include "accuracy/verdict/strangers_test.hpp"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "accuracy/judge/log_truth.hpp"
+#include "accuracy/judge/judged_row.hpp"
 #include "accuracy/verdict/checker.hpp"
 #include "reference/inputs/inputs.hpp"
 #include "reference/mpfr_value.hpp"

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "accuracy/judge/judged_row.hpp"
-#include "accuracy/judge/log_truth.hpp"
 #include "accuracy/verdict/checker.hpp"
 #include "accuracy/verdict/strangers_test.hpp"
 #include "accuracy/verdict/toxic_test.hpp"

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cfloat>
 #include <cmath>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/candidate.hpp"
 #include "kernels/declaration.hpp"
 #include "kernels/registry.hpp"
 #include "reference/tensor.hpp"
@@ -274,3 +276,20 @@ inline Variant stranger(RowKernel kernel, const char* declaration = "", Dtype in
 }
 
 }  // namespace assay::strangers
+
+namespace assay {
+
+/// A launcher of tests, in this process. A test says what one launch does.
+class HereLauncher : public Launcher {
+ public:
+  /// One after the other: one launch of a test does not disturb another.
+  std::array<LaunchOutcome, 2> launch_both(const Variant& v, const Problem& p, std::array<Images*, 2> images,
+                                           const LaunchOptions& o) override {
+    return {launch(v, p, *images[0], o), launch(v, p, *images[1], o)};
+  }
+  std::string cannot(const LaunchOptions&) const override { return {}; }
+  bool on_device() const override { return false; }
+  void restart() override {}
+};
+
+}  // namespace assay

@@ -5,15 +5,27 @@
 
 #include <filesystem>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "fuzz/case_file.hpp"
-#include "fuzz/search/checkpoint.hpp"
+#include "fuzz/search/search.hpp"
 #include "fuzz/shrink.hpp"
 
 namespace assay::fuzz {
+
+/// A search that was interrupted, as JSON: what it had seen, and its corpus. The search goes on from there as
+/// if it had not been interrupted.
+struct Checkpoint {
+  SearchResult result;
+  Corpus corpus;
+};
+
+nlohmann::json to_json(const SearchResult& result, const Corpus& corpus);
+/// Throws InputError, naming the field.
+Checkpoint checkpoint_from_json(const nlohmann::json& j);
 
 struct FuzzFinding;
 

@@ -10,7 +10,7 @@
 
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
-#include "reference/json_text.hpp"
+#include "reference/text.hpp"
 
 namespace assay::fuzz {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "fuzz/evaluate.hpp"
+#include "fuzz/trial.hpp"
 
 namespace assay::fuzz {
 

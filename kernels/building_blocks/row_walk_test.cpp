@@ -191,7 +191,7 @@ TEST(FoldChunk, KeepsNanAndSkipsNegativeInfinity) {
 }  // namespace
 
 // Compares quotients by a shared divisor with IEEE division, on the host: random and edge mantissas, every
-// exponent. A GPU sweeps the whole set of mantissa pairs (accuracy/functions/quotient_sweep.hpp).
+// exponent. A GPU sweeps the whole set of mantissa pairs (accuracy/functions/pairs.hpp).
 
 namespace {
 

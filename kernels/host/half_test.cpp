@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "reference/formats.hpp"
-#include "reference/mpfr_nearest.hpp"
 #include "reference/mpfr_value.hpp"
 
 #define ASSAY_BACKEND host_test

@@ -23,8 +23,8 @@
 #include "kernels/python/embedded_worker.hpp"
 #include "kernels/python/worker/words.hpp"
 #include "reference/error.hpp"
-#include "reference/files/regular_file.hpp"
 #include "reference/hash/sha256.hpp"
+#include "reference/paths.hpp"
 
 namespace assay {
 namespace {

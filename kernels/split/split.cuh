@@ -214,7 +214,7 @@ template <class T>
 constexpr std::int64_t split_height(std::int64_t V) {
   constexpr std::int64_t N = kPerAccess<T>;
   const std::int64_t values = V / (N * kSplitThreads * kSplitCount) + 1 + kMostParts;
-  // 15: a cluster's 512 warps (held.cuh).
+  // 15: a cluster's 512 warps (split_kernels.cu).
   const std::int64_t merges = ceil_div(values, 32) - 1,
                      most = kSplitCount * N + 1 + 5 + 5 + (merges > 15 ? merges : 15) + 5;
   return most < V ? most : V;

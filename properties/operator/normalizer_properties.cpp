@@ -8,7 +8,6 @@
 
 #include "properties/float_generators.hpp"
 #include "properties/operator/operator_properties.hpp"
-#include "properties/pair_generators.hpp"
 
 namespace assay {
 namespace {

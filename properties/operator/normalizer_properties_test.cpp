@@ -14,7 +14,6 @@
 #include "properties/float_generators.hpp"
 #include "properties/operator/on_algebra_test.hpp"
 #include "properties/operator/operator_properties.hpp"
-#include "properties/pair_generators.hpp"
 
 namespace assay {
 namespace {

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "accuracy/bounds/bounds.hpp"
+#include "properties/float_generators.hpp"
 #include "properties/operator/operator_properties.hpp"
-#include "properties/pair_generators.hpp"
 #include "reference/oracle/oracle.hpp"
 
 namespace assay {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "properties/property.hpp"
-#include "properties/variants/limits.hpp"
 #include "properties/variants/variant_run.hpp"
 
 namespace assay {

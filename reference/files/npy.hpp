@@ -4,11 +4,14 @@
 // two or more dimensions is read as rows of its last dimension; an array of one dimension is one row.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "reference/error.hpp"
 #include "reference/files/byte_source.hpp"
-#include "reference/files/stored_array.hpp"
 #include "reference/tensor.hpp"
 
 namespace assay {
@@ -32,5 +35,24 @@ struct IndexMatrix {
 void write_npy(const std::filesystem::path& file, const Tensor& tensor, Bf16 bf16 = Bf16::refused);
 /// Writes rows x k indices as i4.
 void write_npy_indices(const std::filesystem::path& file, const IndexMatrix& indices);
+
+/// The header of an .npy file: magic, version, and a Python dictionary with descr, fortran_order and shape.
+inline constexpr std::string_view kNpyMagic = "\x93NUMPY";
+
+struct NpyHeader {
+  std::string descr;
+  bool fortran_order = false;
+  std::vector<std::int64_t> shape;
+};
+
+/// Reads the header and leaves the source at the first element. Throws InputError.
+NpyHeader read_npy_header(ByteSource& in);
+
+struct NpyType {
+  Stored type = Stored::f32;
+  bool big_endian = false;
+};
+/// The type of a descr such as "<f4", ">i8", "|V2" or "bfloat16"; empty for a type that is not read.
+std::optional<NpyType> npy_type(std::string_view descr);
 
 }  // namespace assay

@@ -13,7 +13,7 @@
 #include <iterator>
 #include <string>
 
-#include "reference/files/regular_file.hpp"
+#include "reference/paths.hpp"
 #include "reference/test_folder.hpp"
 
 namespace assay {

@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <string>
 
+#include "reference/files/byte_source.hpp"
 #include "reference/files/npy.hpp"
-#include "reference/files/stored_array.hpp"
 #include "reference/tensor.hpp"
 
 namespace assay {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "reference/error.hpp"
-#include "reference/files/regular_file.hpp"
+#include "reference/paths.hpp"
 
 namespace assay {
 namespace {

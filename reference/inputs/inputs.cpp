@@ -9,8 +9,8 @@
 
 #include "reference/error.hpp"
 #include "reference/inputs/families.hpp"
-#include "reference/nearest_word.hpp"
 #include "reference/parallel.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 namespace {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "reference/mpfr_value.hpp"
-#include "reference/oracle/fast_row_kernel.hpp"
 #include "reference/oracle/oracle_exp.hpp"
 
 namespace assay {

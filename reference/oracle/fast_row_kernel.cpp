@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled twice: ASSAY_CPU is generic or avx2 (see CMakeLists.txt). Contraction is off: an FMA is used only
 // where fast_exp.hpp writes one, and the operations of double-double sums must not be reordered.
-#include "reference/oracle/fast_row_kernel.hpp"
+#include "reference/oracle/fast_row.hpp"
 
 namespace assay::fast::ASSAY_CPU {
 namespace {

@@ -12,7 +12,6 @@
 #include <random>
 #include <vector>
 
-#include "reference/oracle/fast_row_kernel.hpp"
 #include "reference/tensor.hpp"
 
 namespace assay {

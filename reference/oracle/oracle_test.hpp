@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "reference/mpfr_nearest.hpp"
 #include "reference/mpfr_value.hpp"
 #include "reference/oracle/oracle.hpp"
 

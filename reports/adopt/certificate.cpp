@@ -8,7 +8,7 @@
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
 #include "reference/hash/sha256.hpp"
-#include "reference/json_text.hpp"
+#include "reference/text.hpp"
 #include "reports/adopt/certificate_fields.hpp"
 #include "reports/records/fields_schema.hpp"
 

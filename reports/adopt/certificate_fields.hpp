@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "accuracy/shape_fields.hpp"
+#include "accuracy/record_fields.hpp"
 #include "reports/adopt/certificate.hpp"
 
 namespace assay {

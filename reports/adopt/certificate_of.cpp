@@ -12,7 +12,7 @@
 #include "kernels/candidate.hpp"
 #include "reference/error.hpp"
 #include "reference/hash/sha256.hpp"
-#include "reference/json_text.hpp"
+#include "reference/text.hpp"
 #include "reports/adopt/certificate_fields.hpp"
 #include "reports/adopt/conclude.hpp"
 #include "reports/data/files.hpp"

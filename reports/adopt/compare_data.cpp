@@ -8,14 +8,14 @@
 #include <regex>
 #include <set>
 
-#include "reference/json_text.hpp"
+#include "reference/text.hpp"
 #include "reports/adopt/certificate_of.hpp"
 #include "reports/adopt/certificate_page.hpp"
 #include "reports/adopt/conclude.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/html.hpp"
-#include "reports/page/folder/links.hpp"
+#include "reports/page/folder/write_report.hpp"
 #include "reports/page/frame.hpp"
 
 namespace assay {

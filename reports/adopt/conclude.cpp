@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "accuracy/record_fields.hpp"
-#include "accuracy/sane.hpp"
+#include "accuracy/status.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/isolation/process/description.hpp"

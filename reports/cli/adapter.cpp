@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "reference/error.hpp"
-#include "reference/file_writing.hpp"
+#include "reference/paths.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/files.hpp"

@@ -14,12 +14,11 @@
 #include <system_error>
 #include <vector>
 
-#include "accuracy/sane.hpp"
-#include "kernels/adapter/toolchain/announce.hpp"
+#include "accuracy/status.hpp"
+#include "kernels/adapter/toolchain/toolchain.hpp"
 #include "kernels/isolation/shared/plain_text.hpp"
 #include "reference/error.hpp"
-#include "reference/json_text.hpp"
-#include "reference/nearest_word.hpp"
+#include "reference/text.hpp"
 #include "reports/build_info.hpp"
 #include "reports/cli/progress.hpp"
 #include "reports/data/say.hpp"

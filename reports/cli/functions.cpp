@@ -8,8 +8,7 @@
 
 #include "accuracy/functions/result_fields.hpp"
 #include "reference/error.hpp"
-#include "reference/nearest_word.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/run_frame.hpp"

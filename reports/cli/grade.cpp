@@ -17,7 +17,7 @@
 #include "reports/data/summary.hpp"
 #include "reports/records/record_lines.hpp"
 #include "reports/runs/manifest.hpp"
-#include "reports/terminal/colour.hpp"
+#include "reports/terminal/answer.hpp"
 
 namespace assay {
 namespace {

@@ -18,7 +18,6 @@
 #include "reports/data/files.hpp"
 #include "reports/data/functions_report.hpp"
 #include "reports/page/test_data.hpp"
-#include "reports/page/test_html.hpp"
 #include "reports/runs/oracle_speed_data.hpp"
 
 namespace assay {

@@ -16,12 +16,11 @@
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/data/summary.hpp"
-#include "reports/page/folder/links.hpp"
 #include "reports/page/folder/write_report.hpp"
 #include "reports/records/about.hpp"
 #include "reports/runs/folder.hpp"
 #include "reports/runs/selftest.hpp"
-#include "reports/sweep_page/write_page.hpp"
+#include "reports/sweep_page/page.hpp"
 
 namespace assay {
 namespace {

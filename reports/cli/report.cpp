@@ -23,7 +23,7 @@
 #include "reports/records/record_lines.hpp"
 #include "reports/runs/oracle_speed_data.hpp"
 #include "reports/runs/profile.hpp"
-#include "reports/terminal/colour.hpp"
+#include "reports/terminal/answer.hpp"
 
 namespace assay {
 namespace {

@@ -15,7 +15,7 @@
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/run_frame.hpp"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reference/error.hpp"
-#include "reference/json_text.hpp"
+#include "reference/text.hpp"
 #include "reports/data/files.hpp"
 
 namespace assay {

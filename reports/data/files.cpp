@@ -12,9 +12,8 @@
 #include <system_error>
 
 #include "reference/error.hpp"
-#include "reference/file_writing.hpp"
-#include "reference/files/regular_file.hpp"
-#include "reference/json_text.hpp"
+#include "reference/paths.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 

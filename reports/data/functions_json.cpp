@@ -4,7 +4,7 @@
 
 #include "accuracy/functions/result_fields.hpp"
 #include "reference/error.hpp"
-#include "reference/json_text.hpp"
+#include "reference/text.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/functions_report.hpp"
 

@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "accuracy/functions/function_result.hpp"
-#include "accuracy/functions/pair_softmax.hpp"
-#include "accuracy/functions/quotient_sweep.hpp"
+#include "accuracy/functions/pairs.hpp"
 
 namespace assay {
 

@@ -11,7 +11,7 @@
 
 #include "accuracy/conformance/conformance.hpp"
 #include "accuracy/conformance/inputs.hpp"
-#include "accuracy/sane.hpp"
+#include "accuracy/status.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "reference/inputs/inputs.hpp"
 #include "reports/data/html.hpp"

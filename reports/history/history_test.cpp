@@ -16,7 +16,6 @@
 #include "reports/data/files.hpp"
 #include "reports/page/folder/write_report.hpp"
 #include "reports/page/test_data.hpp"
-#include "reports/page/test_html.hpp"
 
 namespace assay {
 namespace {

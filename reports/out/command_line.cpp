@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "reference/hash/sha256.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 namespace {

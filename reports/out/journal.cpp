@@ -17,8 +17,8 @@
 
 #include "kernels/isolation/loaded/loaded_files.hpp"
 #include "reference/error.hpp"
-#include "reference/file_writing.hpp"
 #include "reference/hash/sha256.hpp"
+#include "reference/paths.hpp"
 #include "reports/build_info.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"

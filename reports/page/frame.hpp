@@ -26,7 +26,7 @@ struct Frame {
   std::vector<Section> sections = {};
   std::string_view css = {}, js = {};  // added to those of all pages
 };
-/// The links to the other pages of a folder stand between these: folder/links.hpp puts them there.
+/// The links to the other pages of a folder stand between these: folder/write_report.hpp puts them there.
 inline constexpr std::string_view kPagesBegin = "<!--pages-->", kPagesEnd = "<!--/pages-->";
 
 /// The text of a self-contained page. It has a table of contents if it has more than three sections.

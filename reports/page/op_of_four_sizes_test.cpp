@@ -10,7 +10,7 @@
 #include "accuracy/conformance/contract/contract.hpp"
 #include "reference/error.hpp"
 #include "reports/page/page.hpp"
-#include "reports/page/test_html.hpp"
+#include "reports/page/test_data.hpp"
 
 namespace assay {
 namespace {

@@ -16,7 +16,6 @@
 #include "reports/data/summary.hpp"
 #include "reports/page/svg.hpp"
 #include "reports/page/test_data.hpp"
-#include "reports/page/test_html.hpp"
 
 namespace assay {
 namespace {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "reference/json_text.hpp"
+#include "reference/text.hpp"
 #include "reports/data/files.hpp"
 #include "reports/records/report_fields.hpp"
 

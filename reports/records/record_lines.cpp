@@ -6,7 +6,7 @@
 #include <ostream>
 
 #include "accuracy/record_fields.hpp"
-#include "reference/json_text.hpp"
+#include "reference/text.hpp"
 #include "reports/build_info.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/records/fields_schema.hpp"

@@ -9,7 +9,7 @@
 #include "kernels/registry.hpp"
 #include "reference/error.hpp"
 #include "reference/inputs/inputs.hpp"
-#include "reference/json_text.hpp"
+#include "reference/text.hpp"
 #include "reports/data/files.hpp"
 #include "reports/records/about.hpp"
 #include "reports/records/record_stream.hpp"

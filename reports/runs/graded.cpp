@@ -14,7 +14,7 @@
 #include "kernels/declaration.hpp"
 #include "reference/files/tensor_file.hpp"
 #include "reference/parallel.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/runs/output_names.hpp"
 #include "reports/runs/report.hpp"

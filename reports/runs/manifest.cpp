@@ -8,9 +8,8 @@
 
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
-#include "reference/json_text.hpp"
 #include "reference/k_range.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 #include "reports/data/files.hpp"
 #include "reports/runs/output_names.hpp"
 

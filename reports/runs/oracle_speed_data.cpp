@@ -11,7 +11,7 @@
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
 #include "reference/inputs/inputs.hpp"
-#include "reference/json_text.hpp"
+#include "reference/text.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/records/report_fields.hpp"

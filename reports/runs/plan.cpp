@@ -11,7 +11,7 @@
 
 #include "accuracy/case/job.hpp"
 #include "accuracy/conformance/groups/causal_plan.hpp"
-#include "accuracy/conformance/groups/family_units.hpp"
+#include "accuracy/conformance/groups/groups.hpp"
 #include "accuracy/probes/probes.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "accuracy/verdict/checker.hpp"

@@ -9,7 +9,7 @@
 #include "accuracy/selftest/peer_rules.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "reference/error.hpp"
-#include "reference/nearest_word.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 namespace {

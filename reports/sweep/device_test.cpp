@@ -15,8 +15,8 @@
 #include "reference/test_folder.hpp"
 #include "reports/data/files.hpp"
 #include "reports/sweep/engine.hpp"
-#include "reports/sweep/inputs.hpp"
 #include "reports/sweep/rig/rig.hpp"
+#include "reports/sweep/subjects.hpp"
 
 namespace assay {
 namespace {

@@ -15,11 +15,11 @@
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 #include "reports/build_info.hpp"
 #include "reports/sweep/data/sweep_file.hpp"
 #include "reports/sweep/measurement.hpp"
-#include "reports/sweep_page/write_page.hpp"
+#include "reports/sweep_page/page.hpp"
 
 namespace assay {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "reports/sweep/data/record.hpp"
 #include "reports/sweep/data/seconds.hpp"
-#include "reports/sweep/inputs.hpp"
 #include "reports/sweep/plan.hpp"
 #include "reports/sweep/rig/rig.hpp"
+#include "reports/sweep/subjects.hpp"
 #include "reports/sweep/timing.hpp"
 
 namespace assay {

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "reports/sweep/inputs.hpp"
 #include "reports/sweep/rig/rig.hpp"
+#include "reports/sweep/subjects.hpp"
 
 namespace assay {
 

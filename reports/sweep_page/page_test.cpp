@@ -10,7 +10,7 @@
 #include <random>
 
 #include "reports/data/html.hpp"
-#include "reports/page/test_html.hpp"
+#include "reports/page/test_data.hpp"
 #include "reports/sweep/data/test_data.hpp"
 #include "reports/sweep_page/goals.hpp"
 #include "reports/sweep_page/parts.hpp"

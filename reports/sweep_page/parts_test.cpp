@@ -15,7 +15,7 @@
 
 #include "kernels/registry.hpp"
 #include "reports/data/files.hpp"
-#include "reports/page/test_html.hpp"
+#include "reports/page/test_data.hpp"
 #include "reports/sweep/data/test_data.hpp"
 #include "reports/sweep_page/goals.hpp"
 #include "reports/sweep_page/page.hpp"

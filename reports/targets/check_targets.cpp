@@ -18,7 +18,7 @@
 #include "kernels/key_hint.hpp"
 #include "reference/error.hpp"
 #include "reference/hash/sha256.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 #include "reports/out/command_line.hpp"
 #include "reports/targets/python_candidates.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "kernels/python/python_arguments.hpp"
 #include "reference/error.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 namespace {

@@ -11,9 +11,9 @@
 
 #include "accuracy/conformance/contract/contract.hpp"
 #include "accuracy/conformance/contract/limit_search.hpp"
+#include "accuracy/conformance/deaths.hpp"
 #include "accuracy/conformance/diagnosis/rules.hpp"
 #include "accuracy/conformance/inputs.hpp"
-#include "accuracy/conformance/says_no.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/declaration.hpp"
 

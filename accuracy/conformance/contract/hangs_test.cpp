@@ -10,7 +10,7 @@
 #include "accuracy/conformance/conformance.hpp"
 #include "accuracy/conformance/contract/contract.hpp"
 #include "accuracy/conformance/deaths.hpp"
-#include "accuracy/verdict/launchers_test.hpp"
+#include "accuracy/verdict/strangers_test.hpp"
 #include "kernels/registry.hpp"
 
 namespace assay::conformance {

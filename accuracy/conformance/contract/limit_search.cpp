@@ -6,10 +6,9 @@
 
 #include <algorithm>
 
-#include "accuracy/conformance/contract/limit_lines.hpp"
 #include "accuracy/conformance/contract/limit_trials.hpp"
+#include "accuracy/conformance/deaths.hpp"
 #include "accuracy/conformance/diagnosis/rules.hpp"
-#include "accuracy/conformance/says_no.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 
 namespace assay::conformance {

@@ -13,7 +13,7 @@
 #include "accuracy/conformance/contract/contract.hpp"
 #include "accuracy/conformance/contract/region.hpp"
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
-#include "accuracy/verdict/launchers_test.hpp"
+#include "accuracy/verdict/strangers_test.hpp"
 #include "kernels/declaration.hpp"
 #include "reference/error.hpp"
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collects the clauses that the given cases suggest, each with the number of bits needed to state it.
-#include "accuracy/conformance/diagnosis/clauses.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -17,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "accuracy/conformance/diagnosis/rules.hpp"
 #include "reference/formats.hpp"
 #include "reference/problem.hpp"
 

@@ -14,7 +14,6 @@
 #include "accuracy/conformance/diagnosis/finding.hpp"
 #include "accuracy/conformance/diagnosis/lost_terms.hpp"
 #include "accuracy/conformance/diagnosis/rules.hpp"
-#include "accuracy/conformance/diagnosis/shown_causes.hpp"
 
 namespace assay::conformance {
 namespace {

@@ -2,6 +2,8 @@
 // Makes a finding from failing cases and the rule that separates them. Internal to this folder.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
@@ -31,5 +33,28 @@ void begin_with(Finding& f, const Record& first);
 
 /// Adds the cases of `other` to `into`.
 void merge(Finding& into, const Finding& other);
+
+// Causes that single records show, where no exact rule says what many of them have in common. Internal to
+// this folder.
+
+/// If rows at the end of a page are read beyond their end: that cause, with the address of the first. Empty
+/// if the finding has no such case, or begins with one, whose words then say it.
+std::string cause_of_reads_beyond(const Finding& f);
+
+/// The first case in which a log-softmax is -inf far below the maximum, where its value is finite; null if
+/// there is none.
+const Record* underflowed_log(const Finding& f);
+inline constexpr const char* kUnderflowedLog =
+    "the logarithm is taken of a probability that underflowed to 0: log-softmax should be x - m - log(sum)";
+
+/// The first row that was never written, if it is the same one in all cases that tell it.
+std::optional<std::int64_t> first_row_unwritten(const Finding& f);
+
+/// The usual cause of a pattern of failing cases: a sentence chosen by the rule, the checks that failed and
+/// the kind of fault. Internal to this folder.
+inline constexpr const char* kOtherArithmetic = "arithmetic less exact than its claim";
+
+/// One clause; empty if the pattern suggests no cause.
+std::string likely_cause(const Finding& f, const Rule& rule);
 
 }  // namespace assay::conformance

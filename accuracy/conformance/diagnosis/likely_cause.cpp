@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accuracy/conformance/diagnosis/likely_cause.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +7,7 @@
 #include <set>
 #include <span>
 
-#include "accuracy/conformance/diagnosis/shown_causes.hpp"
+#include "accuracy/conformance/diagnosis/finding.hpp"
 #include "kernels/candidate.hpp"
 #include "reference/problem.hpp"
 

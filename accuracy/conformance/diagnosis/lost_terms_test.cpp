@@ -12,7 +12,7 @@
 #include <limits>
 
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
-#include "accuracy/conformance/diagnosis/shown_causes.hpp"
+#include "accuracy/conformance/diagnosis/finding.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/candidate.hpp"
 #include "reference/problem.hpp"

@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "accuracy/conformance/diagnosis/clauses.hpp"
-
 namespace assay::conformance {
 namespace {
 

@@ -21,7 +21,7 @@
 #include "accuracy/verdict/checker.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "reference/error.hpp"
-#include "reference/inputs/few_finite.hpp"
+#include "reference/inputs/families.hpp"
 
 namespace assay::conformance {
 namespace {

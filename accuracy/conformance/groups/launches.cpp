@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "accuracy/conformance/deaths.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
-#include "accuracy/conformance/says_no.hpp"
 #include "accuracy/status.hpp"
 #include "kernels/candidate.hpp"
 

@@ -16,7 +16,7 @@
 #include "accuracy/conformance/bench.hpp"
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
 #include "accuracy/conformance/inputs.hpp"
-#include "accuracy/verdict/launchers_test.hpp"
+#include "accuracy/verdict/strangers_test.hpp"
 #include "kernels/isolation/conduct.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/mutants/mutants.hpp"

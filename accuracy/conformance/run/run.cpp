@@ -12,8 +12,8 @@
 #include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/isolation/costly.hpp"
 #include "reference/error.hpp"
-#include "reference/nearest_word.hpp"
 #include "reference/parallel.hpp"
+#include "reference/text.hpp"
 
 namespace assay::conformance {
 namespace {

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "accuracy/conformance/conformance.hpp"
-#include "accuracy/conformance/groups/family_units.hpp"
+#include "accuracy/conformance/groups/groups.hpp"
 #include "accuracy/conformance/run/second_look.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
-#include "accuracy/verdict/launchers_test.hpp"
+#include "accuracy/verdict/strangers_test.hpp"
 #include "kernels/device.hpp"
 #include "kernels/registry.hpp"
 

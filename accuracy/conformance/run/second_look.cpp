@@ -9,9 +9,9 @@
 #include <tuple>
 
 #include "accuracy/case/job.hpp"
+#include "accuracy/conformance/deaths.hpp"
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
 #include "accuracy/conformance/inputs.hpp"
-#include "accuracy/conformance/says_no.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "accuracy/verdict/checker.hpp"
 

@@ -9,7 +9,6 @@
 #include <chrono>
 #include <fstream>
 
-#include "kernels/adapter/cache/sealed_build.hpp"
 #include "reference/error.hpp"
 #include "reference/hash/sha256.hpp"
 #include "reference/test_folder.hpp"

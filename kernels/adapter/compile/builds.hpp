@@ -14,7 +14,6 @@
 #include "kernels/adapter/compile/read_files.hpp"
 #include "kernels/adapter/entry/adapter_source.hpp"
 #include "kernels/adapter/toolchain/compiler.hpp"
-#include "kernels/adapter/toolchain/compiler_run.hpp"
 
 namespace assay {
 

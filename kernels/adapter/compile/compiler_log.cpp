@@ -10,7 +10,7 @@
 #include "kernels/adapter/compile/host_source.hpp"
 #include "kernels/adapter/entry/source_tokens.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 namespace {

@@ -8,15 +8,14 @@
 #include <utility>
 
 #include "kernels/adapter/cache/build_folder.hpp"
-#include "kernels/adapter/cache/sealed_build.hpp"
 #include "kernels/adapter/compile/builds.hpp"
-#include "kernels/adapter/compile/included_files.hpp"
 #include "kernels/adapter/compile/own_object.hpp"
+#include "kernels/adapter/compile/read_files.hpp"
 #include "kernels/adapter/toolchain/toolchain.hpp"
 #include "kernels/adapter/units/variant_lines.hpp"
 #include "kernels/isolation/process/sandbox.hpp"
 #include "reference/hash/sha256.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 

@@ -12,18 +12,16 @@
 #include <utility>
 
 #include "kernels/adapter/cache/build_folder.hpp"
-#include "kernels/adapter/cache/sealed_build.hpp"
 #include "kernels/adapter/compile/builds.hpp"
 #include "kernels/adapter/compile/compiler_log.hpp"
-#include "kernels/adapter/compile/included_files.hpp"
+#include "kernels/adapter/compile/read_files.hpp"
 #include "kernels/adapter/entry/source_tokens.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
-#include "kernels/adapter/toolchain/announce.hpp"
 #include "kernels/adapter/toolchain/toolchain.hpp"
 #include "reference/error.hpp"
-#include "reference/file_writing.hpp"
 #include "reference/hash/sha256.hpp"
-#include "reference/quoting.hpp"
+#include "reference/paths.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 

@@ -8,8 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/adapter/compile/marked_source.hpp"
-
 namespace assay::host_words {
 
 // CUDA's headers and words on the host executor: provided, replaced, unsupported, or renamed.

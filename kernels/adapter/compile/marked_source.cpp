@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds launches, declarations of shared memory and function bodies, only by brackets and words.
-#include "kernels/adapter/compile/marked_source.hpp"
-
 #include <vector>
+
+#include "kernels/adapter/compile/host_source.hpp"
 
 namespace assay {
 

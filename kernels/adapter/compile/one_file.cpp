@@ -6,7 +6,7 @@
 
 #include "kernels/adapter/cache/build_folder.hpp"
 #include "kernels/adapter/compile/builds.hpp"
-#include "kernels/adapter/compile/included_files.hpp"
+#include "kernels/adapter/compile/read_files.hpp"
 #include "kernels/adapter/entry/adapter_source.hpp"
 #include "kernels/adapter/entry/source_tokens.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
@@ -15,8 +15,8 @@
 #include "kernels/adapter/units/left_out.hpp"
 #include "kernels/declaration.hpp"
 #include "reference/error.hpp"
-#include "reference/file_writing.hpp"
-#include "reference/quoting.hpp"
+#include "reference/paths.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 

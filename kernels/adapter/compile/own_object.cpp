@@ -23,9 +23,9 @@
 #include "kernels/adapter/units/finder.hpp"
 #include "kernels/adapter/units/variant_lines.hpp"
 #include "reference/error.hpp"
-#include "reference/file_writing.hpp"
 #include "reference/hash/sha256.hpp"
-#include "reference/quoting.hpp"
+#include "reference/paths.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "kernels/adapter/entry/call_source.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <span>
 
-#include "reference/nearest_word.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 namespace {

@@ -13,7 +13,7 @@
 #include "kernels/adapter/entry/types.hpp"
 #include "reference/error.hpp"
 #include "reference/judged_operands.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 

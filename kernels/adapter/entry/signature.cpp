@@ -9,7 +9,7 @@
 #include "kernels/adapter/entry/tokens.hpp"
 #include "kernels/adapter/entry/types.hpp"
 #include "reference/error.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "kernels/adapter/entry/tokens.hpp"
 #include "reference/error.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 namespace {

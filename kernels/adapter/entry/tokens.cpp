@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "reference/error.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 namespace {

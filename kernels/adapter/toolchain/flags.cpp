@@ -10,7 +10,7 @@
 
 #include "kernels/adapter/toolchain/toolchain.hpp"
 #include "reference/error.hpp"
-#include "reference/nearest_word.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 namespace {

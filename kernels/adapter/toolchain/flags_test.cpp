@@ -13,7 +13,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "kernels/adapter/toolchain/compiler_run.hpp"
+#include "kernels/adapter/toolchain/compiler.hpp"
 #include "kernels/isolation/process/sandbox.hpp"
 #include "reference/error.hpp"
 #include "reference/test_folder.hpp"

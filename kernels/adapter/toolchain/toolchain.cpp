@@ -5,11 +5,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <set>
+#include <utility>
 
 #include "kernels/isolation/process/child.hpp"
 #include "reference/error.hpp"
@@ -139,5 +142,37 @@ int run_program(const std::vector<std::string>& words, const std::string& log, c
   if (error != 0) throw InputError(words[0] + ": cannot be started: " + std::strerror(error));
   return isolation::status_of(pid);
 }
+
+namespace {
+
+/// A race checker is compiled while other threads work.
+struct Watcher {
+  std::mutex lock;
+  Announce to;
+};
+Watcher& watcher() {
+  static Watcher w;
+  return w;
+}
+
+void tell(const std::string& what) {
+  const std::lock_guard<std::mutex> lock(watcher().lock);
+  if (watcher().to) watcher().to(what);
+}
+
+}  // namespace
+
+void announce_compilation(Announce to) {
+  const std::lock_guard<std::mutex> lock(watcher().lock);
+  watcher().to = std::move(to);
+}
+
+void note_of_compilation(const std::string& line) {
+  tell({});  // so that it begins a line
+  std::fprintf(stderr, "assay: %s\n", line.c_str());
+}
+
+Announced::Announced(const std::string& what) { tell("compiling " + what); }
+Announced::~Announced() { tell({}); }
 
 }  // namespace assay

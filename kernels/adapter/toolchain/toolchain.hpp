@@ -2,6 +2,7 @@
 // Finds the compilers of this machine and runs them.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,5 +32,25 @@ std::vector<std::string> split_words(const std::string& line);
 /// 128 + the signal that ended it. Throws InputError if it cannot be started.
 int run_program(const std::vector<std::string>& words, const std::string& log,
                 const std::string& input = "/dev/null");
+
+// Tells whoever watches what is being compiled: a compiler is silent for seconds.
+
+/// Receives "compiling softmax.cu" when a compiler starts, and an empty text when it has ended.
+using Announce = std::function<void(const std::string& what)>;
+
+/// Sets who is told; an empty function: nobody. What an earlier call compiled is not announced.
+void announce_compilation(Announce to);
+
+/// Says one line on standard error, after "assay: ".
+void note_of_compilation(const std::string& line);
+
+/// Announces a compilation, and its end when it is destroyed.
+class Announced {
+ public:
+  explicit Announced(const std::string& what);
+  ~Announced();
+  Announced(const Announced&) = delete;
+  Announced& operator=(const Announced&) = delete;
+};
 
 }  // namespace assay

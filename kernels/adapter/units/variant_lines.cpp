@@ -9,7 +9,7 @@
 #include "kernels/adapter/entry/adapter_source.hpp"
 #include "kernels/adapter/entry/source_tokens.hpp"
 #include "reference/error.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 
 namespace assay {
 namespace {

@@ -10,7 +10,7 @@
 #include <set>
 #include <string_view>
 
-#include "reference/nearest_word.hpp"
+#include "reference/text.hpp"
 
 namespace assay::isolation {
 namespace {

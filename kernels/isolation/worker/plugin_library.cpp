@@ -12,7 +12,7 @@
 #include "kernels/isolation/shared/plain_text.hpp"
 #include "kernels/plugin.h"
 #include "reference/judged_operands.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 
 namespace assay::isolation {
 namespace {

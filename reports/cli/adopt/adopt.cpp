@@ -27,11 +27,9 @@
 #include "reports/data/say.hpp"
 #include "reports/out/command_line.hpp"
 #include "reports/out/record_journal.hpp"
-#include "reports/page/folder/links.hpp"
 #include "reports/page/folder/write_report.hpp"
 #include "reports/records/record_lines.hpp"
 #include "reports/terminal/answer.hpp"
-#include "reports/terminal/colour.hpp"
 
 namespace assay {
 namespace {

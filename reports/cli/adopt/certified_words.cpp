@@ -5,7 +5,7 @@
 
 #include "kernels/adapter/toolchain/flags.hpp"
 #include "reference/error.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 #include "reports/cli/adopt/judged_files.hpp"
 #include "reports/cli/adopt/where_now.hpp"
 #include "reports/targets/check_targets.hpp"

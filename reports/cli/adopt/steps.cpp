@@ -19,7 +19,7 @@
 #include "reports/records/record_lines.hpp"
 #include "reports/sweep/engine.hpp"
 #include "reports/sweep/measurement.hpp"
-#include "reports/sweep_page/write_page.hpp"
+#include "reports/sweep_page/page.hpp"
 #include "reports/targets/source_candidates.hpp"
 
 namespace assay {

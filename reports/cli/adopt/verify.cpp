@@ -38,7 +38,6 @@
 #include "reports/targets/check_targets.hpp"
 #include "reports/targets/python_candidates.hpp"
 #include "reports/terminal/answer.hpp"
-#include "reports/terminal/colour.hpp"
 
 namespace assay {
 namespace {

@@ -29,7 +29,7 @@
 #include "reports/out/record_journal.hpp"
 #include "reports/records/record_lines.hpp"
 #include "reports/targets/check_targets.hpp"
-#include "reports/terminal/colour.hpp"
+#include "reports/terminal/answer.hpp"
 
 namespace assay {
 namespace {

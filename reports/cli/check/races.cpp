@@ -15,7 +15,7 @@
 #include "kernels/isolation/process/environment.hpp"
 #include "kernels/isolation/process/sandbox.hpp"
 #include "reference/error.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 #include "reports/cli/check/groups.hpp"
 #include "reports/cli/check/watched.hpp"
 #include "reports/cli/options.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "accuracy/conformance/conformance.hpp"
-#include "kernels/device_lock.hpp"
+#include "kernels/device.hpp"
 #include "reports/data/report_data.hpp"
 #include "reports/targets/check_targets.hpp"
 

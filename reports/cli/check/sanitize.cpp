@@ -6,7 +6,7 @@
 
 #include "accuracy/conformance/bench.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 #include "reports/cli/check/groups.hpp"
 #include "reports/cli/check/watched.hpp"
 

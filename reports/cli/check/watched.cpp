@@ -15,12 +15,12 @@
 #include <sstream>
 
 #include "accuracy/conformance/bench.hpp"
-#include "kernels/adapter/toolchain/compiler_run.hpp"
+#include "kernels/adapter/toolchain/compiler.hpp"
 #include "kernels/device.hpp"
 #include "kernels/isolation/process/environment.hpp"
 #include "reference/error.hpp"
-#include "reference/file_writing.hpp"
-#include "reference/quoting.hpp"
+#include "reference/paths.hpp"
+#include "reference/text.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/compare.hpp"

@@ -16,7 +16,7 @@
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
 #include "reference/parallel.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 #include "reports/cli/fuzz/branch_watch.hpp"
 #include "reports/cli/progress.hpp"
 #include "reports/data/files.hpp"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "reference/json_text.hpp"
+#include "reference/text.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/fuzz/fuzz_target.hpp"
 #include "reports/data/environment.hpp"

@@ -11,7 +11,7 @@
 
 #include "fuzz/search/campaign.hpp"
 #include "reference/error.hpp"
-#include "reference/json_text.hpp"
+#include "reference/text.hpp"
 #include "reports/cli/fuzz/fuzz_options.hpp"
 #include "reports/cli/fuzz/fuzz_verdict.hpp"
 #include "reports/data/files.hpp"

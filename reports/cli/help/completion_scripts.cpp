@@ -3,7 +3,7 @@
 // follow.
 #include <fmt/format.h>
 
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 #include "reports/cli/help/command_texts.hpp"
 
 namespace assay {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "reference/file_writing.hpp"
+#include "reference/paths.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/long_runs/process_test.hpp"
 #include "reports/records/record_lines.hpp"

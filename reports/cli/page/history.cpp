@@ -14,9 +14,9 @@
 #include "reports/cli/options.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
-#include "reports/page/folder/links.hpp"
+#include "reports/page/folder/write_report.hpp"
 #include "reports/runs/folder.hpp"
-#include "reports/sweep_page/write_page.hpp"
+#include "reports/sweep_page/page.hpp"
 
 namespace assay {
 namespace {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay page DIR: makes the pages of a folder again from the records in it.
+#include "reports/sweep_page/page.hpp"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -10,11 +12,9 @@
 #include "reports/cli/options.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
-#include "reports/page/folder/links.hpp"
 #include "reports/page/folder/write_report.hpp"
 #include "reports/runs/folder.hpp"
 #include "reports/runs/selftest.hpp"
-#include "reports/sweep_page/write_page.hpp"
 
 namespace assay {
 namespace {

@@ -12,10 +12,8 @@
 #include "accuracy/record.hpp"
 #include "reports/cli/command_test.hpp"
 #include "reports/data/files.hpp"
-#include "reports/page/folder/links.hpp"
 #include "reports/page/folder/write_report.hpp"
 #include "reports/page/test_data.hpp"
-#include "reports/page/test_html.hpp"
 #include "reports/sweep/data/test_data.hpp"
 
 namespace assay {

@@ -10,14 +10,14 @@
 #include <memory>
 
 #include "reference/error.hpp"
-#include "reference/quoting.hpp"
+#include "reference/text.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/cli/run_frame.hpp"
 #include "reports/cli/selftest/cheats.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/say.hpp"
-#include "reports/terminal/colour.hpp"
+#include "reports/terminal/answer.hpp"
 
 namespace assay {
 namespace {

@@ -14,7 +14,7 @@
 #include "reports/cli/commands.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/html.hpp"
-#include "reports/page/test_html.hpp"
+#include "reports/page/test_data.hpp"
 
 namespace assay {
 namespace {

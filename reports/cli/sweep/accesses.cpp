@@ -18,7 +18,6 @@
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/out/out_folder.hpp"
-#include "reports/sweep/inputs.hpp"
 #include "reports/sweep/rig/rig.hpp"
 #include "reports/sweep/subjects.hpp"
 

@@ -12,11 +12,10 @@
 #include "reports/cli/command_test.hpp"
 #include "reports/cli/help/answer_test.hpp"
 #include "reports/data/files.hpp"
-#include "reports/page/test_html.hpp"
+#include "reports/page/test_data.hpp"
 #include "reports/sweep/data/test_data.hpp"
 #include "reports/sweep_page/page.hpp"
 #include "reports/sweep_page/summary.hpp"
-#include "reports/sweep_page/write_page.hpp"
 
 namespace assay {
 namespace {

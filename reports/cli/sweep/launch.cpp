@@ -16,7 +16,6 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/say.hpp"
-#include "reports/sweep/inputs.hpp"
 #include "reports/sweep/rig/rig.hpp"
 #include "reports/sweep/subjects.hpp"
 

@@ -16,7 +16,7 @@
 #include "reports/data/say.hpp"
 #include "reports/out/out_folder.hpp"
 #include "reports/sweep/split/split_run.hpp"
-#include "reports/sweep_page/write_page.hpp"
+#include "reports/sweep_page/page.hpp"
 
 namespace assay {
 namespace {

@@ -20,7 +20,7 @@
 #include "reports/data/say.hpp"
 #include "reports/sweep/data/compare.hpp"
 #include "reports/sweep/engine.hpp"
-#include "reports/sweep_page/write_page.hpp"
+#include "reports/sweep_page/page.hpp"
 
 namespace assay {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "reports/page/browser/every_page.hpp"
+#include "reports/page/browser/browser_test.hpp"
 
 namespace assay {
 namespace {

@@ -10,7 +10,6 @@
 
 #include "reports/data/files.hpp"
 #include "reports/page/browser/browser_test.hpp"
-#include "reports/page/browser/every_page.hpp"
 #include "reports/page/folder/write_report.hpp"
 #include "reports/page/test_data.hpp"
 

@@ -3,10 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "accuracy/shape_fields.hpp"
+#include "accuracy/record_fields.hpp"
 #include "kernels/registry.hpp"
 #include "reference/error.hpp"
-#include "reference/json_text.hpp"
+#include "reference/text.hpp"
 #include "reports/data/files.hpp"
 
 namespace assay {

@@ -6,10 +6,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "accuracy/shape_fields.hpp"
+#include "accuracy/record_fields.hpp"
 #include "reference/error.hpp"
-#include "reference/json_text.hpp"
 #include "reference/problem.hpp"
+#include "reference/text.hpp"
 #include "reports/data/files.hpp"
 
 namespace assay {

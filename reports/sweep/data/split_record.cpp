@@ -9,7 +9,7 @@
 
 #include "reference/error.hpp"
 #include "reference/fields.hpp"
-#include "reference/json_text.hpp"
+#include "reference/text.hpp"
 #include "reports/data/files.hpp"
 
 namespace assay {

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "reference/error.hpp"
-#include "reference/file_writing.hpp"
+#include "reference/paths.hpp"
 #include "reports/data/files.hpp"
 
 namespace assay {

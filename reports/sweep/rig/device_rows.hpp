@@ -11,7 +11,6 @@
 #include "accuracy/device_array.hpp"
 #include "reports/sweep/rig/rig.hpp"
 #include "reports/sweep/rig/rig_kernels.hpp"
-#include "reports/sweep/rig/turned.hpp"
 
 namespace assay {
 

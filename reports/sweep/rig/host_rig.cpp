@@ -15,7 +15,6 @@
 #include "reports/build_info.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/sweep/rig/rig.hpp"
-#include "reports/sweep/rig/turned.hpp"
 #include "reports/sweep/rig/worker_launches.hpp"
 
 namespace assay {

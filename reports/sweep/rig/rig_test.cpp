@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of a rig that need no GPU: rows that are turned, two clocks, launches by a worker.
+#include "reports/sweep/rig/rig.hpp"
+
 #include <gtest/gtest.h>
 
 #include "kernels/isolation/worker/device.hpp"
 #include "kernels/isolation/worker/plugin_library.hpp"
-#include "reports/sweep/rig/turned.hpp"
-#include "reports/sweep/rig/two_clocks.hpp"
+#include "reports/sweep/rig/clocks.hpp"
 
 namespace assay {
 

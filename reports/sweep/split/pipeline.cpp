@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #if defined(ASSAY_WITH_CUDA)
 
-#include "reports/sweep/split/pipeline.hpp"
-
 #include <algorithm>
 
 #include "reports/sweep/rig/rig_kernels.hpp"
+#include "reports/sweep/split/split_rig.hpp"
 
 namespace assay {
 namespace {

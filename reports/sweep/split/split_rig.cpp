@@ -15,7 +15,6 @@
 #include "reports/sweep/rig/open_rows.hpp"
 #include "reports/sweep/rig/rig_kernels.hpp"
 #include "reports/sweep/rig/rules.hpp"
-#include "reports/sweep/split/pipeline.hpp"
 #endif
 
 namespace assay {

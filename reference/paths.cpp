@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reference/file_writing.hpp"
+#include "reference/paths.hpp"
 
 #include <fmt/format.h>
 #include <sys/random.h>

@@ -1,6 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sweeps over pairs of numbers: the softmax of two f16 logits, and the quotient of two f32 mantissas.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "accuracy/functions/function_element.hpp"
+#include "accuracy/merge_members.hpp"
+#include "kernels/registry.hpp"
+
+namespace assay::pairs {
+
 // Compares a two-element softmax of f16 logits with the exact one; host and device share this source. It is
-// the cheap half of the sweep over every pair (pair_softmax.hpp). It passes a row only if the full check
+// the cheap half of the sweep over every pair (below). It passes a row only if the full check
 // passes it; every other row is left open for the full check. Compile with contraction off.
 //
 // Why a pass is right. Differences of f16 values are exact in fp64. With t = |x0 - x1| the exact outputs are
@@ -10,14 +25,6 @@
 // every beta is at least h lam(u) (BOUNDS.md, section 3). The bound of the row sum is at least expm1(lam(D) +
 // lam(u_out) + h lam(u)). These are the limits here, made smaller by 2^-20 of themselves. Next to a -inf
 // there is no addition: the output must be exactly 1.
-#pragma once
-
-#include <cstdint>
-
-#include "accuracy/functions/function_element.hpp"
-#include "accuracy/merge_members.hpp"
-
-namespace assay::pairs {
 
 /// A claim's constants (Terms, bounds.hpp) and policies, as the pair judge needs them.
 struct PairRules {
@@ -194,3 +201,65 @@ struct OpenPair {
 };
 
 }  // namespace assay::pairs
+
+namespace assay {
+
+/// Runs every pair of f16 logits as a two-element softmax through a variant: 2^32 rows on a GPU, a labelled
+/// sample through the host executor. A cheap judge passes what certainly passes. Every other row gets the
+/// full check of a row, up to MPFR.
+struct PairResult : pairs::PairCounts {
+  std::string key;
+  std::string status;           // pass, fail, not_run
+  std::string reason;           // of fail and not_run
+  std::int64_t stride = 1;      // 1: every pair
+  std::int64_t full_check = 0;  // rows that the cheap judge left open
+  std::int64_t by_mpfr = 0;     // of those, rows that needed the MPFR tier
+  std::int64_t failed = 0, undecided = 0;
+  double ulp = -1;    // largest error
+  std::string worst;  // "(x0, x1) gives (g0, g1)"
+  double seconds = 0;
+};
+
+/// The stride of a host sample: 4,295 rows, which take the executor seconds.
+inline constexpr std::int64_t kHostPairStride = 1'000'003;
+
+/// The f16 softmax variants of the registry on a backend.
+std::vector<const Variant*> pair_variants(Backend backend);
+
+/// Runs every stride-th pair through the variant and judges it.
+PairResult measure_pairs(const Variant& variant, std::int64_t stride, int threads = 0);
+
+/// The cheap judge's constants for a variant's claim.
+pairs::PairRules pair_rules(const Variant& variant);
+
+/// The full check of one row; open means that the row fails or stays undecided.
+pairs::PairVerdict judge_pair_fully(const Variant& variant, pairs::OpenPair row);
+
+/// The device's half. `full_check` gets the open rows in batches, and returns whether to go on. Throws
+/// std::runtime_error with CUDA's message.
+pairs::PairStats sweep_pairs_on_device(
+    const Variant& variant, const pairs::PairRules& rules, std::int64_t stride,
+    const std::function<bool(std::span<const pairs::OpenPair>)>& full_check);
+
+/// Sweeps the division of a row by one divisor (kernels/building_blocks/row_divisor.cuh) over every pair of
+/// f32 mantissas, on the GPU. Mantissas are enough, because scaling by powers of two is exact in the range
+/// that the kernels use.
+struct QuotientSweep {
+  std::string status;                        // pass, fail, not_run
+  std::string reason;                        // of not_run
+  std::int64_t divisors = 0;                 // mantissas tried, each with all 2^23 numerators
+  std::int64_t wrong = 0;                    // quotients that are not correctly rounded
+  std::uint32_t divisor = 0, numerator = 0;  // mantissa bits of one of them
+  double seconds = 0;
+};
+
+inline constexpr std::int64_t kMantissas = std::int64_t{1} << 23;
+
+/// Every stride-th divisor on this process's GPU; not_run where there is none.
+QuotientSweep sweep_quotients(std::int64_t stride);
+
+/// The device's half. `ulp_off` is added to each reciprocal: a planted fault that the sweep must find. Throws
+/// std::runtime_error with CUDA's message.
+QuotientSweep sweep_quotients_on_device(std::int64_t stride, int ulp_off = 0);
+
+}  // namespace assay

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accuracy/functions/pair_softmax.hpp"
+#include "accuracy/functions/pairs.hpp"
 
 #include <fmt/format.h>
 
@@ -233,6 +233,19 @@ PairResult measure_pairs(const Variant& v, std::int64_t stride, int threads) {
     r.reason = "nothing was judged";
   r.status = r.reason.empty() ? "pass" : "fail";
   return r;
+}
+
+QuotientSweep sweep_quotients([[maybe_unused]] std::int64_t stride) {
+  QuotientSweep q;
+  q.status = "not_run";
+  q.reason = unavailable_reason(Backend::cuda);
+#if defined(ASSAY_WITH_CUDA)
+  if (q.reason.empty()) {
+    q = sweep_quotients_on_device(stride);
+    q.status = q.wrong == 0 && q.divisors > 0 ? "pass" : "fail";
+  }
+#endif
+  return q;
 }
 
 }  // namespace assay
