@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Functions that compile one source several times (for each backend or CPU), and that embed files in a binary.
+# Functions that compile one source several times (for each backend or CPU) or several sources at a time, and that embed
+# files in a binary.
 
 # assay_kernel_objects(NAME BACKEND SOURCE...): compiles kernels for the host executor. Each SOURCE is a .cpp that
 # includes a .cu.
@@ -36,4 +37,16 @@ function(assay_embed_texts source function)
     COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} "-DFILES=${names}" -DFUNCTION=${function} -DOUT=${source}
       -P ${PROJECT_SOURCE_DIR}/cmake/embed_texts.cmake
     DEPENDS ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/embed_texts.cmake VERBATIM)
+endfunction()
+
+# assay_joined(TARGET SIZE): compiles the C++ files of a target SIZE at a time, as one file each time. Most of the time
+# of such a file goes into the headers of libraries, which are then read once for SIZE files.
+# Two such files must not give one name to two things, also not in their anonymous namespaces.
+# -DASSAY_JOIN_FILES=OFF compiles file by file. That is better for somebody who edits: only the changed file is
+# compiled again. The preset dev does so, and shows a file that relies on an include of its neighbour.
+option(ASSAY_JOIN_FILES "Compile several files of the slow targets at a time" ON)
+function(assay_joined target size)
+  if(ASSAY_JOIN_FILES)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
+  endif()
 endfunction()

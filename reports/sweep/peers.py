@@ -24,8 +24,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "peer"))
 from peer_bench import Inputs, measure
-from peer_compile import compile_ahead
-from peer_libraries import files_of
+from peer_libraries import compile_ahead, files_of
 from peer_records import KINDS, SIZES, Ceilings, Seconds, blank, identity, line_of, put_rates, read_lines, rules_of, write_whole
 
 FEW = [63, 252, 1008, 4032, 14080, 16128, 25000, 32000, 64512, 128256, 129024, 262144, 1032192]

@@ -9,8 +9,7 @@ import subprocess
 import tempfile
 
 from peer_libraries import LIBRARIES, SELECTIONS, NotHere, best_first, function_of
-from peer_records import KINDS, SIZES, put_rates
-from peer_verdicts import grade, take_verdict
+from peer_records import KINDS, SIZES, grade, put_rates, take_verdict
 
 MOST_CYCLES_A_LAUNCH = 40_000_000  # 20 ms
 MOST_SETS = 64  # sets of buffers; a sweep's own kernels have up to 256
