@@ -37,7 +37,7 @@ void run_cudnn(const Problem& p, const Buffers& b, const Stream& s) {
 }
 
 /// cuDNN documents no accuracy. The declaration is the one that its outputs pass
-/// (kernels/mutants/right_cudnn.cpp). FAST differs in that it subtracts no maximum.
+/// (kernels/mutants/right_libraries.cpp). FAST differs in that it subtracts no maximum.
 Subject cudnn_peer(bool accurate, Dtype dtype) {
   Subject s;
   s.role = "peer";
