@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faults of a selection by a threshold, as onepass_topk makes it: the k-th largest of the threads' maxima is
 // the first threshold, what reaches it goes into a buffer of limited room, and a full buffer is thinned out.
-#include "kernels/building_blocks/onepass_topk/write.cuh"
+#include "kernels/building_blocks/onepass_topk/buffer.cuh"
 #include "kernels/mutants/plant.cuh"
 
 namespace assay::ASSAY_BACKEND {

@@ -187,7 +187,7 @@ TEST(PythonLoaded, AModuleOfPythonSaysAllThatItOpens) {
 
 Variant raw(const std::string& function, const std::vector<std::string>& arguments = {},
             Op op = Op::softmax) {
-  PythonCallable c = callable("raw_operands.py", function);
+  PythonCallable c = callable("raw_rows.py", function);
   c.arguments = arguments;
   c.op = op;
   return load_python(c).at(0);
@@ -202,7 +202,7 @@ std::string refusal_of_operands(const std::string& function, const std::vector<s
   try {
     raw(function, arguments, op);
   } catch (const InputError& e) {
-    const std::string text = e.what(), who = "raw_operands.py:" + function + ": ";
+    const std::string text = e.what(), who = "raw_rows.py:" + function + ": ";
     EXPECT_EQ(text.find('\n'), std::string::npos) << text;
     return text.starts_with(who) ? text.substr(who.size()) : text;
   }
@@ -227,7 +227,7 @@ TEST(PythonOperands, NamesAndArgumentsSayWhatIsRead) {
 
 TEST(PythonOperands, ABiasHasTheTypeOfTheLogits) {
   ASSAY_NEEDS_PYTHON("ctypes");
-  PythonCallable c = callable("raw_operands.py", "masked");
+  PythonCallable c = callable("raw_rows.py", "masked");
   c.types = {{Dtype::f16, Dtype::f32}, {Dtype::bf16, Dtype::bf16}};
   c.arguments = {"mask=bias"};
   const std::vector<Variant> all = load_python(c);

@@ -8,7 +8,6 @@
 // merged by every warp in the same order, so every GPU finds the same bits for a row.
 #pragma once
 
-#include "kernels/building_blocks/onepass/slice.cuh"
 #include "kernels/building_blocks/onepass/team.cuh"
 #include "kernels/split/split.hpp"
 

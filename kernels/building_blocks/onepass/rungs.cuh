@@ -23,10 +23,8 @@
 #include <algorithm>
 
 #include "kernels/building_blocks/onepass/block.cuh"
-#include "kernels/building_blocks/onepass/boxed.cuh"
 #include "kernels/building_blocks/onepass/lanes.cuh"
 #include "kernels/building_blocks/onepass/stream.cuh"
-#include "kernels/building_blocks/onepass/warp.cuh"
 #include "kernels/building_blocks/variant.cuh"
 
 namespace assay::ASSAY_BACKEND::onepass {

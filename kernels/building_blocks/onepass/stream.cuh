@@ -5,7 +5,6 @@
 // speed, and 71 % where a cluster holds the row.
 #pragma once
 
-#include "kernels/building_blocks/onepass/slice.cuh"
 #include "kernels/building_blocks/onepass/team.cuh"
 
 namespace assay::ASSAY_BACKEND::onepass {

@@ -10,7 +10,7 @@
 // its k best.
 #pragma once
 
-#include "kernels/building_blocks/onepass/cluster.cuh"
+#include "kernels/building_blocks/onepass/team.cuh"
 #include "kernels/building_blocks/onepass_topk/rows.cuh"
 
 namespace assay::ASSAY_BACKEND::onepass {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/building_blocks/onepass_topk/ladder.cuh"
-#include "kernels/building_blocks/onepass_topk/temperature.cuh"
+#include "kernels/building_blocks/onepass_topk/softmax_of_slots.cuh"
 #include "kernels/building_blocks/row_write.cuh"
 
 namespace assay::ASSAY_BACKEND::onepass {
@@ -63,7 +63,7 @@ std::size_t kept_bytes(const Problem& p, int count) {
 }
 
 /// Launches the selection of the `count` best of every row. Only the kernels for this count are compiled. Of
-/// rows whose columns do not fit into candidates there are none: rounds.cuh would read the row `count` times.
+/// rows whose columns do not fit into candidates there are none: beyond.cuh would read the row `count` times.
 template <class Form, int count, class T>
 BestOfRows<T> launch_selection(const Call<T>& c) {
   const Problem p = selection_of(c.problem, count);

@@ -10,15 +10,13 @@
 //          up to kMostAlone accesses a block a row; else several blocks a row, each a part of it; then one
 //          block a row merges what they have left
 // If k is beyond kStreamK, blocks that take rows or parts of rows in turn leave (m, d) alone, and
-// radix_rows.cuh selects. Rows of 2^32 - 1 elements and more take rounds.cuh.
+// a radix selection is made. Rows of 2^32 - 1 elements and more take rounds (beyond.cuh for both).
 #pragma once
 
 #include <algorithm>
 
+#include "kernels/building_blocks/onepass_topk/beyond.cuh"
 #include "kernels/building_blocks/onepass_topk/holding.cuh"
-#include "kernels/building_blocks/onepass_topk/merge.cuh"
-#include "kernels/building_blocks/onepass_topk/radix_rows.cuh"
-#include "kernels/building_blocks/onepass_topk/rounds.cuh"
 #include "kernels/building_blocks/onepass_topk/rows.cuh"
 #include "kernels/building_blocks/onepass_topk/sharing.cuh"
 #include "kernels/building_blocks/variant.cuh"

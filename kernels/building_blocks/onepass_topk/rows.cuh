@@ -9,7 +9,6 @@
 // loop needs all of them. On an H100 a call there made softmax + top-k 5 to 15 % slower.
 #pragma once
 
-#include "kernels/building_blocks/onepass_topk/reach.cuh"
 #include "kernels/building_blocks/onepass_topk/shared_bound.cuh"
 #include "kernels/building_blocks/onepass_topk/stream.cuh"
 

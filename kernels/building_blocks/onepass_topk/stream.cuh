@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax and top-k in one read, tile by tile. What an element costs beside its exp is the maximum that the
 // exp needs anyway. A block takes rows, or parts of rows, in turn. Of a part it leaves (m, d) and candidates;
-// merge.cuh.
+// sharing.cuh.
 #pragma once
 
 #include "kernels/building_blocks/onepass/team.cuh"
+#include "kernels/building_blocks/onepass_topk/buffer.cuh"
 #include "kernels/building_blocks/onepass_topk/collect.cuh"
-#include "kernels/building_blocks/onepass_topk/write.cuh"
 
 namespace assay::ASSAY_BACKEND::onepass {
 
@@ -110,7 +110,7 @@ __device__ __forceinline__ void select_piece(const Pieces<T>& pieces, std::int64
   }
 }
 
-/// Where the parts of a launch leave (m, d) and `room` candidates each, for merge.cuh. 0 is no candidate.
+/// Where the parts of a launch leave (m, d) and `room` candidates each, for sharing.cuh. 0 is no candidate.
 struct Workplace {
   Normalizer* normalizers;
   Candidate* candidates;
