@@ -35,8 +35,8 @@ function(assay_embed_texts source function)
   list(JOIN names "|" names)
   add_custom_command(OUTPUT ${source}
     COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} "-DFILES=${names}" -DFUNCTION=${function} -DOUT=${source}
-      -P ${PROJECT_SOURCE_DIR}/cmake/embed_texts.cmake
-    DEPENDS ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/embed_texts.cmake VERBATIM)
+      -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
 endfunction()
 
 # assay_joined(TARGET SIZE): compiles the C++ files of a target SIZE at a time, as one file each time. Most of the time

@@ -68,7 +68,7 @@ else()
   gtest_discover_tests(assay_tests TEST_FILTER "${alone}" ${discovery} RUN_SERIAL TRUE)
   gtest_discover_tests(assay_tests TEST_FILTER "${ASSAY_LONG_TESTS}" ${discovery} LABELS long)
   add_test(NAME long_tests_exist COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:assay_tests> "-DPATTERNS=${ASSAY_LONG_TESTS}"
-    -P ${PROJECT_SOURCE_DIR}/cmake/long_tests_exist.cmake)
+    -P ${PROJECT_SOURCE_DIR}/cmake/long_tests.cmake)
   # These need gigabytes and minutes: `ctest -L bigmem`. ./run test leaves them out.
   gtest_discover_tests(assay_tests TEST_FILTER "Bigmem.*" ${discovery} LABELS bigmem TIMEOUT 3600)
 endif()
