@@ -8,7 +8,7 @@ file(GLOB_RECURSE case_files CONFIGURE_DEPENDS kernels/*.entries reports/*.calls
 assay_embed_texts(${PROJECT_BINARY_DIR}/generated/case_texts.cpp case_texts ${case_files})
 add_library(assay_test_objects OBJECT ${test_sources} ${PROJECT_BINARY_DIR}/generated/case_texts.cpp)
 # These include kernel headers, which contain nvcc's #pragma unroll.
-set_source_files_properties(kernels/building_blocks/row_walk_test.cpp kernels/building_blocks/onepass/team_test.cpp
+set_source_files_properties(kernels/building_blocks/row_walk_test.cpp
   kernels/building_blocks/onepass/anywhere_test.cpp
   kernels/building_blocks/onepass_topk/ladder_test.cpp kernels/building_blocks/onepass_topk/cluster_test.cpp PROPERTIES
   COMPILE_OPTIONS -Wno-unknown-pragmas)

@@ -323,7 +323,7 @@ Pair draw_pair(Draw& draw, Carrier carrier, Dtype t, Pair near) {
 
 }  // namespace
 
-rc::Gen<std::vector<Pair>> pairs(int n, Carrier carrier, Dtype format) {
+rc::Gen<std::vector<Pair>> drawn_pairs(int n, Carrier carrier, Dtype format) {
   const auto shrink_pair = [format](Pair p) {
     std::vector<Pair> rounder_pairs;
     for (Float m : rounder(value(format, p.m))) rounder_pairs.push_back({m.as_float(), p.d});

@@ -107,6 +107,6 @@ void classify(const Row& row);
 enum class Carrier { any, counts };
 
 /// n pairs of values of the format. Most maxima are close enough to affect each other, and some tie.
-rc::Gen<std::vector<Pair>> pairs(int n, Carrier carrier, Dtype format);
+rc::Gen<std::vector<Pair>> drawn_pairs(int n, Carrier carrier, Dtype format);
 
 }  // namespace assay

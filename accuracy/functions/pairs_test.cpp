@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two-element softmaxes: the cheap judge passes nothing that the full check refuses, every host variant
 // passes a sample, and planted faults are found.
+#include "accuracy/functions/pairs.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "accuracy/functions/pairs.hpp"
 #include "accuracy/functions/result_fields.hpp"
 #include "kernels/device.hpp"
 #include "reference/formats.hpp"

@@ -13,7 +13,6 @@
 #include "accuracy/case/guarded.hpp"
 #include "accuracy/case/job.hpp"
 #include "accuracy/selftest/mutant_judge.hpp"
-#include "accuracy/selftest/peer_rules.hpp"
 #include "accuracy/ulp.hpp"
 #include "accuracy/verdict/checker.hpp"
 

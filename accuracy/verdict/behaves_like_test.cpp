@@ -274,7 +274,7 @@ void coarse_sum(const float* x, float* p, std::int64_t V) {
   block(x, p, V, [](float d) { return static_cast<float>(round_to(T, d)); });
 }
 
-Record judged(const Variant& v, const char* family, std::int64_t V, std::int64_t rows) {
+Record judged_rows(const Variant& v, const char* family, std::int64_t V, std::int64_t rows) {
   const Case c(*find_family(family), v.dtype, V, rows, 1);
   return check_case(v, c, v.op, 0);
 }
@@ -320,7 +320,7 @@ TEST(Undeclared, AnotherSumForManyRowsIsMeasuredThere) {
 TEST(Undeclared, ASumOfTooFewBitsIsNoLongChain) {
   for (const RowKernel kernel : {coarse_sum<Dtype::f16>, coarse_sum<Dtype::bf16>})
     for (const std::int64_t V : {4099, 32000, 128256}) {
-      const Record r = judged(stranger(kernel), "normal_1", V, 1);
+      const Record r = judged_rows(stranger(kernel), "normal_1", V, 1);
       EXPECT_EQ(r.status, Status::fail) << V << ": " << r.reason;
     }
   EXPECT_NE(measured_sum(stranger(coarse_sum<Dtype::f16>), 32000).refuted.find("no order of additions"),

@@ -119,7 +119,7 @@ Parents parents_of(const Corpus& corpus, Objective objective) {
 }
 
 /// Draws the next generation, at most `most` genomes, and takes their numbers.
-Generation drawn(const SearchOptions& o, std::int64_t most, Corpus& corpus) {
+Generation drawn_generation(const SearchOptions& o, std::int64_t most, Corpus& corpus) {
   Generation g;
   g.from = corpus.evaluations;
   const Parents parents = parents_of(corpus, o.objective);
@@ -240,7 +240,7 @@ SearchResult search(const std::function<Variant()>& candidate, Op op, const Sear
   bool lost = false;
   while (goes_on() && !lost) {
     const bool clean = r.failures.empty();
-    Generation g = drawn(o, enough - r.evaluations, corpus);
+    Generation g = drawn_generation(o, enough - r.evaluations, corpus);
     std::future<void> tried = std::async(batch ? std::launch::async : std::launch::deferred,
                                          [&] { try_all(g, workers, o.objective); });
     // Device batches run while the workers try this generation. It is learned from when the workers are done.

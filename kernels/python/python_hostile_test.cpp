@@ -185,8 +185,8 @@ TEST(PythonLoaded, AModuleOfPythonSaysAllThatItOpens) {
 // What a callable's parameters are taken for: by --arg, by their names, by their positions. There are no
 // verdicts here: reports/cli/check/python.calls has them.
 
-Variant raw(const std::string& function, const std::vector<std::string>& arguments = {},
-            Op op = Op::softmax) {
+Variant raw_operands(const std::string& function, const std::vector<std::string>& arguments = {},
+                     Op op = Op::softmax) {
   PythonCallable c = callable("raw_rows.py", function);
   c.arguments = arguments;
   c.op = op;
@@ -194,13 +194,13 @@ Variant raw(const std::string& function, const std::vector<std::string>& argumen
 }
 
 std::string operands(const std::string& function, const std::vector<std::string>& arguments = {}) {
-  return text_of(raw(function, arguments).operands);
+  return text_of(raw_operands(function, arguments).operands);
 }
 
 std::string refusal_of_operands(const std::string& function, const std::vector<std::string>& arguments = {},
                                 Op op = Op::softmax) {
   try {
-    raw(function, arguments, op);
+    raw_operands(function, arguments, op);
   } catch (const InputError& e) {
     const std::string text = e.what(), who = "raw_rows.py:" + function + ": ";
     EXPECT_EQ(text.find('\n'), std::string::npos) << text;
@@ -221,7 +221,7 @@ TEST(PythonOperands, NamesAndArgumentsSayWhatIsRead) {
   EXPECT_EQ(operands("two_biases", {"bias_row=None"}), "bias:f32");
   EXPECT_EQ(operands("two_biases", {"bias=0"}), "bias_row:f32");
   EXPECT_EQ(operands("two_unknown", {"a=temperatures", "b=out"}), "temperatures");
-  const std::string file = raw("masked", {"mask=mask_keep"}).file;
+  const std::string file = raw_operands("masked", {"mask=mask_keep"}).file;
   EXPECT_NE(file.find("host memory, mask as mask_keep; "), std::string::npos) << file;
 }
 
@@ -249,11 +249,11 @@ TEST(PythonOperands, EveryParameterGetsWhatItIs) {
              {"rows_and_columns", {"out=out", "x=in", "n_rows=rows", "n_columns=V", "block=16"}}};
   for (const auto& one : all) {
     isolation::Trial t(3, 33);
-    EXPECT_EQ(t.run(raw(one.function, one.arguments)).fault, "") << one.function;
+    EXPECT_EQ(t.run(raw_operands(one.function, one.arguments)).fault, "") << one.function;
     EXPECT_TRUE(t.right()) << one.function;
   }
   isolation::Trial t(3, 33);
-  EXPECT_EQ(t.run(raw("any_words", {"flag=True", "eps=-0.5", "what=None"})).fault, "");
+  EXPECT_EQ(t.run(raw_operands("any_words", {"flag=True", "eps=-0.5", "what=None"})).fault, "");
 }
 
 TEST(PythonOperands, AMaskIsNoOutputAndIsAskedAbout) {
@@ -292,7 +292,7 @@ TEST(PythonOperands, WhatSaysTooLittleIsAskedAbout) {
 
 TEST(PythonOperands, ATopKHasFactorsOfTheLogitsOnly) {
   ASSAY_NEEDS_PYTHON("ctypes");
-  EXPECT_EQ(text_of(raw("top", {}, Op::topk).operands), "temperature");
+  EXPECT_EQ(text_of(raw_operands("top", {}, Op::topk).operands), "temperature");
   EXPECT_EQ(refusal_of_operands("masked", {}, Op::topk),
             "mask is not judged for topk: --arg mask=None checks it at that value and no other");
   EXPECT_EQ(

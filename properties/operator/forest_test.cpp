@@ -274,7 +274,7 @@ TEST_P(Stagnation, RoundingMayPassTheNumberOfTermsBeyondTwoToThePrecision) {
 
 /// Number of pairs x, y among `tries` for which x ⊕ y and y ⊕ x differ, and the first of them.
 int count_differing(const Algebra& a, int tries, std::string& first) {
-  const auto gen = pairs(2, Carrier::counts, a.format);
+  const auto gen = drawn_pairs(2, Carrier::counts, a.format);
   rc::Random random(1);
   std::vector<Pair> x, y, xy(static_cast<std::size_t>(tries)), yx(xy);
   for (int i = 0; i < tries; ++i) {

@@ -16,7 +16,7 @@ bool is_finite_pair(Pair p) { return std::isfinite(p.m) && std::isfinite(p.d); }
 bool same_bits(Pair a, Pair b) { return same(a.m, b.m) && same(a.d, b.d); }
 
 void identity_from_both_sides(const Algebra& a) {
-  const Pair x = (*pairs(1, Carrier::any, a.format))[0];
+  const Pair x = (*drawn_pairs(1, Carrier::any, a.format))[0];
   RC_CLASSIFY(is_identity(x), "identity");
   RC_CLASSIFY(std::isnan(x.m), "NaN maximum");
   RC_CLASSIFY(x.m == std::numeric_limits<float>::infinity(), "+inf maximum");
@@ -49,7 +49,7 @@ void leaf_is_x_and_one(const Algebra& a) {
 }
 
 void commutative(const Algebra& a) {
-  const auto v = *pairs(2, Carrier::any, a.format);
+  const auto v = *drawn_pairs(2, Carrier::any, a.format);
   RC_CLASSIFY(v[0].m == v[1].m, "tie");
   RC_CLASSIFY(v[0].m == 0 && v[1].m == 0 && std::signbit(v[0].m) != std::signbit(v[1].m), "+0 and -0");
   RC_CLASSIFY(std::isnan(v[0].m) != std::isnan(v[1].m), "one NaN maximum");
@@ -60,7 +60,7 @@ void commutative(const Algebra& a) {
 }
 
 void maximum_is_exact_and_associative(const Algebra& a) {
-  const auto v = *pairs(3, Carrier::any, a.format);
+  const auto v = *drawn_pairs(3, Carrier::any, a.format);
   float expected = -std::numeric_limits<float>::infinity();
   for (Pair p : v) expected = std::isnan(p.m) || p.m > expected ? p.m : expected;
   RC_CLASSIFY(std::isnan(expected), "NaN maximum");
@@ -75,7 +75,7 @@ void maximum_is_exact_and_associative(const Algebra& a) {
 
 /// d becomes NaN whatever it was: +inf - +inf is NaN, and NaN propagates.
 void special_maximum_spoils_d(const Algebra& a) {
-  const auto v = *pairs(2, Carrier::any, a.format);
+  const auto v = *drawn_pairs(2, Carrier::any, a.format);
   RC_PRE(!is_identity(v[0]) && !is_identity(v[1]));
   const bool special = !std::isfinite(v[0].m) || !std::isfinite(v[1].m);
   RC_CLASSIFY(special, "special");
@@ -86,7 +86,7 @@ void special_maximum_spoils_d(const Algebra& a) {
 
 /// Counts far beyond any row length: the claim ends exactly at 2^p.
 void merged_counts_stay_within_their_sum(const Algebra& a) {
-  auto v = *pairs(2, Carrier::counts, a.format);
+  auto v = *drawn_pairs(2, Carrier::counts, a.format);
   for (Pair& p : v) p.d = std::floor(p.d);
   const double count = static_cast<double>(v[0].d) + static_cast<double>(v[1].d);
   RC_PRE(count <= exact_count(a.format));
@@ -126,8 +126,8 @@ void nan_and_plus_infinity_poison(const Algebra& a) {
 }
 
 void butterfly_lanes_agree(const Algebra& a) {
-  const auto lanes = *pairs(kLanes, Carrier::any, a.format);
-  const auto counts = *pairs(kLanes, Carrier::counts, a.format);
+  const auto lanes = *drawn_pairs(kLanes, Carrier::any, a.format);
+  const auto counts = *drawn_pairs(kLanes, Carrier::counts, a.format);
   RC_CLASSIFY(std::any_of(lanes.begin(), lanes.end(), is_identity), "a lane with the identity");
   for (const auto& in : {lanes, counts}) {
     Pair out[kLanes];

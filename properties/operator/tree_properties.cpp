@@ -36,7 +36,7 @@ double log_error(Pair computed, double exact) {
 }
 
 void associative_within_bounds(const Algebra& a) {
-  const auto v = *pairs(3, Carrier::counts, a.format);
+  const auto v = *drawn_pairs(3, Carrier::counts, a.format);
   const double m = static_cast<double>(std::max({v[0].m, v[1].m, v[2].m}));
   ExactSum exact;
   for (Pair p : v) {
@@ -121,7 +121,7 @@ void between_one_and_count(const Algebra& a) {
 /// The leaves already are counts, so that trees reach and pass 2^p, up to which a format counts exactly.
 void weighted_counts_around_two_to_the_p(const Algebra& a) {
   const auto n = static_cast<std::size_t>(*rc::gen::inRange(2, 12));
-  auto leaves = *pairs(static_cast<int>(n), Carrier::counts, a.format);
+  auto leaves = *drawn_pairs(static_cast<int>(n), Carrier::counts, a.format);
   const Tree tree = *trees();
   for (Pair& p : leaves) p.d = std::floor(p.d);
   const auto merges = merges_of(tree, n);

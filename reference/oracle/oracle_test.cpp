@@ -15,17 +15,8 @@
 #include "reference/oracle/oracle_exp.hpp"
 #include "reference/parallel.hpp"
 
-namespace assay {
+namespace assay::oracle_test {
 namespace {
-
-using oracle_test::expect_direct;
-using oracle_test::for_shapes;
-using oracle_test::kInfinity;
-using oracle_test::kShapes;
-using oracle_test::make;
-using oracle_test::normal;
-using oracle_test::row_of;
-using oracle_test::solve;
 
 TEST(Oracle, AgreesWithDirectEvaluation) {
   for_shapes({1, 2, 3, 33, 200}, [](const Tensor& x) {
@@ -176,12 +167,6 @@ TEST(Oracle, ThreadsAgree) {
 
 // The oracle on rows with a known answer: constant, special, masked, far apart, at midpoints, and by brute
 // force.
-
-using oracle_test::expect_direct;
-using oracle_test::kInfinity;
-using oracle_test::normal;
-using oracle_test::row_of;
-using oracle_test::solve;
 
 TEST(Oracle, ConstantRowsAreExact) {
   for (Dtype t : kDtypes)
@@ -362,4 +347,4 @@ TEST(Oracle, TruthTakesEveryRow) {
 }
 
 }  // namespace
-}  // namespace assay
+}  // namespace assay::oracle_test

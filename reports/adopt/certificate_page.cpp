@@ -11,7 +11,7 @@
 #include "reports/data/html.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/data/tally.hpp"
-#include "reports/page/frame.hpp"
+#include "reports/page/page.hpp"
 
 namespace assay {
 namespace {

@@ -16,7 +16,7 @@
 #include "reports/data/files.hpp"
 #include "reports/data/html.hpp"
 #include "reports/page/folder/write_report.hpp"
-#include "reports/page/frame.hpp"
+#include "reports/page/page.hpp"
 
 namespace assay {
 namespace {

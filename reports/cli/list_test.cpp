@@ -23,7 +23,7 @@
 namespace assay {
 namespace {
 
-std::set<std::string> words_of(const std::string& text) {
+std::set<std::string> set_of_words(const std::string& text) {
   std::string plain = text;
   for (char& c : plain)
     if (std::strchr("\",()|", c)) c = ' ';
@@ -39,7 +39,7 @@ std::set<std::string> words_behind(const std::string& text, const std::string& b
   const std::size_t at = text.find(begin);
   if (at == text.npos) return {};
   const std::size_t from = at + begin.size();
-  return words_of(text.substr(from, text.find(end, from) - from));
+  return set_of_words(text.substr(from, text.find(end, from) - from));
 }
 
 TEST(List, NamesEveryOperationAndWhatItWrites) {
@@ -110,7 +110,7 @@ TEST(List, EveryNumberOfAnOperationIsAnOption) {
 TEST(List, TypesOfCMakeAreThoseThatAreJudged) {
   const std::filesystem::path file = std::filesystem::path(ASSAY_SOURCE_DIR) / "cmake/assayVariant.cmake";
   if (!std::filesystem::exists(file)) GTEST_SKIP() << "no source tree beside this binary";
-  EXPECT_EQ(words_behind(read_file(file), "NOT dtype MATCHES \"^(", ")$"), words_of(names_of_judged()));
+  EXPECT_EQ(words_behind(read_file(file), "NOT dtype MATCHES \"^(", ")$"), set_of_words(names_of_judged()));
 }
 
 // The oracle's speed from command line to page: numbers add up, files are read back, wrong calls are refused.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,43 @@
 #include "reports/data/report_data.hpp"
 #include "reports/sweep/data/access_record.hpp"
 #include "reports/sweep/data/record.hpp"
+
+namespace assay::page {
+
+/// The layout that all pages share: head, verdict, contents, sections, end. Each page fills in its texts.
+struct Section {
+  std::string id, title, html;
+};
+
+/// The parts of a page. All texts are HTML.
+struct Frame {
+  std::string verdict;  // PASS, FAIL, ...
+  bool passed = false;
+  bool partly = false;         // neither passed nor failed: amber
+  std::string subject;         // the window's title is "VERDICT: SUBJECT"
+  std::string heading, about;  // `about`: a paragraph
+  std::string sentence;        // to the right of the verdict
+  std::string facts = {};      // below the verdict: counts
+  std::string below = {};      // above the contents: failures, the machine
+  std::vector<Section> sections = {};
+  std::string_view css = {}, js = {};  // added to those of all pages
+};
+/// The links to the other pages of a folder stand between these: folder/write_report.hpp puts them there.
+inline constexpr std::string_view kPagesBegin = "<!--pages-->", kPagesEnd = "<!--/pages-->";
+
+/// The text of a self-contained page. It has a table of contents if it has more than three sections.
+std::string framed(const Frame& f);
+
+/// A small label over a large number. `css`: a class for the number. A value of "0" is always grey.
+struct Count {
+  std::string label, value, css = {};
+};
+std::string count_list(const std::vector<Count>& counts);
+
+/// A table of labels and values. They are plain text, and are escaped here.
+std::string where_made(const std::vector<std::pair<std::string, std::string>>& environment);
+
+}  // namespace assay::page
 
 namespace assay {
 

@@ -12,7 +12,6 @@
 
 #include "reports/data/digest.hpp"
 #include "reports/data/report_data.hpp"
-#include "reports/page/frame.hpp"
 #include "reports/page/page.hpp"
 #include "reports/page/svg.hpp"
 

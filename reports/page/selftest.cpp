@@ -8,7 +8,7 @@
 #include <algorithm>
 
 #include "accuracy/checks.hpp"
-#include "accuracy/selftest/peer_rules.hpp"
+#include "accuracy/selftest/mutant_judge.hpp"
 #include "reports/data/html.hpp"
 #include "reports/page/parts.hpp"
 #include "reports/page_texts.hpp"

@@ -10,7 +10,6 @@
 #include <set>
 
 #include "accuracy/case/job.hpp"
-#include "accuracy/conformance/groups/causal_plan.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
 #include "accuracy/probes/probes.hpp"
 #include "accuracy/verdict/behaves_like.hpp"

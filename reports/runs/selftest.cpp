@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "accuracy/conformance/inputs.hpp"
-#include "accuracy/selftest/peer_rules.hpp"
+#include "accuracy/selftest/mutant_judge.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "reference/error.hpp"
 #include "reference/text.hpp"

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "accuracy/reproduce.hpp"
-#include "accuracy/selftest/peer_rules.hpp"
+#include "accuracy/selftest/mutant_judge.hpp"
 #include "reference/error.hpp"
 #include "reference/text.hpp"
 #include "reports/data/files.hpp"

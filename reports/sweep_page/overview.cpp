@@ -10,8 +10,8 @@
 #include "reports/data/html.hpp"
 #include "reports/page/parts.hpp"
 #include "reports/sweep/rig/rules.hpp"
+#include "reports/sweep_page/page.hpp"
 #include "reports/sweep_page/parts.hpp"
-#include "reports/sweep_page/summary.hpp"
 
 namespace assay::speed {
 namespace {

@@ -11,6 +11,7 @@
 #include "reports/sweep/data/access_record.hpp"
 #include "reports/sweep/data/record.hpp"
 #include "reports/sweep/data/split_record.hpp"
+#include "reports/sweep_page/context.hpp"
 
 namespace assay {
 
@@ -32,5 +33,18 @@ std::vector<SweepRecord> records_of_folder(const std::filesystem::path& folder);
 /// the pages of the folder with each other. Returns the absolute path of sweep.html. Throws InputError if the
 /// folder holds no record of a sweep, or if a file cannot be read or written (it names the file).
 std::filesystem::path write_sweep_page(const std::filesystem::path& folder);
+
+// The sweep in a few lines: for the head of the page, for terminals, and for sweep.md.
+
+/// The text of sweep.md: verdict, machine, main results, the paper's claims, and the fastest right kernels.
+std::string sweep_summary(const std::vector<SweepRecord>& records, const std::vector<AccessRecord>& accesses,
+                          const std::vector<SplitRecord>& splits = {});
+
+namespace speed {
+
+/// The main results as sentences in plain text; empty if there are none.
+std::vector<std::string> headlines(const Context& c);
+
+}  // namespace speed
 
 }  // namespace assay

@@ -14,7 +14,6 @@
 #include "reports/sweep/data/test_data.hpp"
 #include "reports/sweep_page/goals.hpp"
 #include "reports/sweep_page/parts.hpp"
-#include "reports/sweep_page/summary.hpp"
 
 namespace assay {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reports/page/frame.hpp"
+#include "reports/page/page.hpp"
 #include "reports/page/svg.hpp"
 #include "reports/sweep_page/context.hpp"
 

@@ -2,6 +2,7 @@
 #include "reports/targets/check_targets.hpp"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <cctype>
@@ -20,7 +21,7 @@
 #include "reference/hash/sha256.hpp"
 #include "reference/text.hpp"
 #include "reports/out/command_line.hpp"
-#include "reports/targets/python_candidates.hpp"
+#include "reports/targets/candidates.hpp"
 
 namespace assay {
 
@@ -306,6 +307,25 @@ std::string Target::unique_name() const {
   for (const char c : std::filesystem::absolute(path).lexically_normal().string())
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x01000193u;
   return fmt::format("{}+{}.{:08x}", variant.key(), path.stem().string(), hash);
+}
+
+std::vector<Target> candidates_named(const std::string& word, const CandidateOptions& o, bool dead) {
+  TargetOptions targets{{}, o.source, o.timeout_seconds};
+  for (const Variant& v : registry())
+    if (fnmatch(word.c_str(), v.key().c_str(), 0) == 0) targets.words.push_back(v.key());
+  if (targets.words.empty()) targets.words.push_back(word);
+  std::vector<Target> found = resolve_targets(targets, dead);
+  for (Target& t : found)
+    if (o.in_process && t.variant.run) t.make = [v = t.variant] { return v; };
+  return found;
+}
+
+Target candidate_for(const std::string& word, const std::string& key, Op op, Dtype dtype,
+                     const CandidateOptions& o) {
+  for (Target& t : candidates_named(word, o))
+    if ((key.empty() || t.variant.key() == key) && t.variant.does(op) && t.variant.dtype == dtype) return t;
+  throw InputError(fmt::format("{}: has no kernel{} for {} of {}", word, key.empty() ? "" : " " + key,
+                               name(op), name(dtype)));
 }
 
 }  // namespace assay

@@ -11,7 +11,7 @@
 
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/registry.hpp"
-#include "reports/targets/source_candidates.hpp"
+#include "reports/targets/candidates.hpp"
 
 namespace assay {
 
@@ -58,5 +58,22 @@ std::filesystem::path path_in(const std::string& word);
 
 /// The target with more declared, as a contract's limits that were found.
 Target with_declared(Target target, const std::string& words);
+
+/// What a word on the command line of assay fuzz and assay replay names: all that assay check takes, and
+/// patterns over the registered keys.
+struct CandidateOptions {
+  SourceOptions source;         // --entry and related options; --declare for all of them
+  double timeout_seconds = 20;  // limit of one launch
+  bool in_process = false;      // registered keys run without a worker
+};
+
+/// Throws InputError if the word names nothing, or its kernel cannot be loaded or compiled.
+std::vector<Target> candidates_named(const std::string& word, const CandidateOptions& options = {},
+                                     bool dead = false);
+
+/// The candidate of a case file: the one of `word` with this key (empty: any) that does `op` on `dtype`.
+/// Throws InputError.
+Target candidate_for(const std::string& word, const std::string& key, Op op, Dtype dtype,
+                     const CandidateOptions& options = {});
 
 }  // namespace assay

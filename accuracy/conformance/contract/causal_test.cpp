@@ -11,7 +11,7 @@
 
 #include "accuracy/case/case.hpp"
 #include "accuracy/conformance/contract/contract.hpp"
-#include "accuracy/conformance/groups/causal_plan.hpp"
+#include "accuracy/conformance/groups/groups.hpp"
 #include "accuracy/conformance/inputs.hpp"
 #include "accuracy/verdict/checker.hpp"
 #include "accuracy/verdict/strangers_test.hpp"

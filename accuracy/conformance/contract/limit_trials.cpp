@@ -16,7 +16,6 @@
 #include "accuracy/case/job.hpp"
 #include "accuracy/conformance/contract/limit_search.hpp"
 #include "accuracy/conformance/deaths.hpp"
-#include "accuracy/conformance/groups/causal_plan.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
 #include "accuracy/conformance/inputs.hpp"
 #include "accuracy/verdict/checker.hpp"

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
-#include "accuracy/conformance/groups/causal_plan.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
 #include "kernels/isolation/siblings.hpp"
 

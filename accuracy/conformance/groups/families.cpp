@@ -6,7 +6,6 @@
 #include <map>
 
 #include "accuracy/case/job.hpp"
-#include "accuracy/conformance/groups/causal_plan.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "accuracy/verdict/checker.hpp"

@@ -8,7 +8,6 @@
 #include <set>
 #include <tuple>
 
-#include "accuracy/conformance/groups/causal_plan.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
 
 namespace assay::conformance {

@@ -4,11 +4,11 @@
 
 #include "accuracy/case/before_launch.hpp"
 #include "accuracy/case/job.hpp"
-#include "accuracy/conformance/groups/causal_plan.hpp"
+#include "accuracy/conformance/groups/groups.hpp"
 #include "accuracy/conformance/run/conformance_run.hpp"
 #include "accuracy/conformance/run/runner.hpp"
 #include "accuracy/conformance/run/second_look.hpp"
-#include "accuracy/texts.hpp"
+#include "accuracy/status.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/isolation/costly.hpp"
 #include "reference/error.hpp"

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "accuracy/status.hpp"
-#include "accuracy/texts.hpp"
 #include "reference/error.hpp"
 #include "reference/parallel.hpp"
 

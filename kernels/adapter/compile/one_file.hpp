@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/adapter/cache/hashed_file.hpp"
+#include "kernels/adapter/cache/build_folder.hpp"
 #include "kernels/adapter/entry/signature.hpp"
 
 namespace assay {

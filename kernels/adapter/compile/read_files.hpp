@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/adapter/cache/hashed_file.hpp"
+#include "kernels/adapter/cache/build_folder.hpp"
 #include "kernels/adapter/toolchain/compiler.hpp"
 
 namespace assay {

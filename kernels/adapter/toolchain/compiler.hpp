@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/adapter/cache/hashed_file.hpp"
+#include "kernels/adapter/cache/build_folder.hpp"
 
 namespace assay {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The blocks that share a row. Their warps exchange (m, d) in one step, after which every warp has the row's
-// value. Here: the merge that all teams share, and the team of one block. Below: a cluster, and all blocks of the GPU.
+// value. Here: the merge that all teams share, and the team of one block. Below: a cluster, and all blocks of
+// the GPU.
 #pragma once
 
 #include "kernels/building_blocks/onepass/barrier.cuh"

@@ -8,9 +8,8 @@
 #include "reference/text.hpp"
 #include "reports/cli/adopt/judged_files.hpp"
 #include "reports/cli/adopt/where_now.hpp"
+#include "reports/targets/candidates.hpp"
 #include "reports/targets/check_targets.hpp"
-#include "reports/targets/python_candidates.hpp"
-#include "reports/targets/source_candidates.hpp"
 
 namespace assay {
 namespace {

@@ -12,8 +12,7 @@
 #include "kernels/isolation/process/process.hpp"
 #include "kernels/python/python_kernel.hpp"
 #include "reference/hash/sha256.hpp"
-#include "reports/targets/python_candidates.hpp"
-#include "reports/targets/source_candidates.hpp"
+#include "reports/targets/candidates.hpp"
 
 namespace assay {
 

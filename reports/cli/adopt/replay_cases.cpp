@@ -14,7 +14,7 @@
 #include "reports/cli/adopt/verification.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/data/tally.hpp"
-#include "reports/targets/python_candidates.hpp"
+#include "reports/targets/candidates.hpp"
 
 namespace assay {
 namespace {

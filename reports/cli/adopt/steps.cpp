@@ -20,7 +20,7 @@
 #include "reports/sweep/engine.hpp"
 #include "reports/sweep/measurement.hpp"
 #include "reports/sweep_page/page.hpp"
-#include "reports/targets/source_candidates.hpp"
+#include "reports/targets/candidates.hpp"
 
 namespace assay {
 namespace {

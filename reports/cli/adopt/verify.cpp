@@ -35,8 +35,8 @@
 #include "reports/data/tally.hpp"
 #include "reports/out/out_folder.hpp"
 #include "reports/records/record_lines.hpp"
+#include "reports/targets/candidates.hpp"
 #include "reports/targets/check_targets.hpp"
-#include "reports/targets/python_candidates.hpp"
 #include "reports/terminal/answer.hpp"
 
 namespace assay {

@@ -183,9 +183,9 @@ TEST_F(Seed, IsDrawnPrintedAndRepeatsTheRun) {
   EXPECT_EQ(records("a"), records("c"));
   for (const Record& r : read_records(at("a/records.jsonl")))
     EXPECT_NE(r.reproduce.find("--seed " + seed), r.reproduce.npos) << r.reproduce;
-  const Outcome json = run(line + " --json", "d");
-  const nlohmann::json document = nlohmann::json::parse(json.out);
-  EXPECT_EQ(document["environment"]["seed from"], "drawn for this run") << json.out;
+  const Outcome answer = run(line + " --json", "d");
+  const nlohmann::json document = nlohmann::json::parse(answer.out);
+  EXPECT_EQ(document["environment"]["seed from"], "drawn for this run") << answer.out;
 }
 
 TEST_F(Seed, PartsOfARunNeedOne) {

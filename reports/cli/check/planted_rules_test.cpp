@@ -14,7 +14,7 @@
 #include "kernels/mutants/mutants.hpp"
 #include "reports/cli/check/groups.hpp"
 #include "reports/data/conformance_text.hpp"
-#include "reports/targets/source_candidates.hpp"
+#include "reports/targets/candidates.hpp"
 
 namespace assay {
 namespace {

@@ -19,7 +19,7 @@
 #include "reports/cli/check/groups.hpp"
 #include "reports/cli/check/watched.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/targets/source_candidates.hpp"
+#include "reports/targets/candidates.hpp"
 
 namespace assay {
 namespace {

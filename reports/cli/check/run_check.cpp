@@ -31,8 +31,7 @@
 #include "reports/data/summary.hpp"
 #include "reports/data/tally.hpp"
 #include "reports/runs/report.hpp"
-#include "reports/targets/python_candidates.hpp"
-#include "reports/targets/source_candidates.hpp"
+#include "reports/targets/candidates.hpp"
 
 namespace assay {
 namespace {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A source file, from the command-line words to a launch in a worker.
-#include "reports/targets/source_candidates.hpp"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -18,8 +16,8 @@
 #include "reports/cli/command_test.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/data/compare.hpp"
+#include "reports/targets/candidates.hpp"
 #include "reports/targets/check_targets.hpp"
-#include "reports/targets/python_candidates.hpp"
 
 namespace assay {
 namespace {

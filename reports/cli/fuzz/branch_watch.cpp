@@ -12,7 +12,7 @@
 #include "kernels/isolation/isolated.hpp"
 #include "reference/error.hpp"
 #include "reports/data/say.hpp"
-#include "reports/targets/source_candidates.hpp"
+#include "reports/targets/candidates.hpp"
 
 namespace assay {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "reports/cli/run_frame.hpp"
 #include "reports/out/run_seed.hpp"
-#include "reports/targets/source_candidates.hpp"
+#include "reports/targets/check_targets.hpp"
 
 namespace assay {
 

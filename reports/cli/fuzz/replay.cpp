@@ -17,7 +17,7 @@
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/out/command_line.hpp"
-#include "reports/targets/source_candidates.hpp"
+#include "reports/targets/check_targets.hpp"
 #include "reports/terminal/answer.hpp"
 
 namespace assay {

@@ -15,7 +15,6 @@
 #include "reports/page/test_data.hpp"
 #include "reports/sweep/data/test_data.hpp"
 #include "reports/sweep_page/page.hpp"
-#include "reports/sweep_page/summary.hpp"
 
 namespace assay {
 namespace {

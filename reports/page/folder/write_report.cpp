@@ -12,7 +12,6 @@
 #include "reports/data/files.hpp"
 #include "reports/data/html.hpp"
 #include "reports/data/summary.hpp"
-#include "reports/page/frame.hpp"
 #include "reports/page/page.hpp"
 #include "reports/records/about.hpp"
 

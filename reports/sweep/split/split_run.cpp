@@ -11,9 +11,9 @@
 #include "reference/error.hpp"
 #include "reference/text.hpp"
 #include "reports/build_info.hpp"
+#include "reports/sweep/measurement.hpp"
 #include "reports/sweep/subjects.hpp"
 #include "reports/sweep/timing.hpp"
-#include "reports/sweep/verify.hpp"
 
 namespace assay {
 namespace {

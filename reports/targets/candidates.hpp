@@ -9,8 +9,8 @@
 
 #include "kernels/adapter/compile/one_file.hpp"
 #include "kernels/isolation/isolated.hpp"
+#include "kernels/python/python_kernel.hpp"
 #include "kernels/registry.hpp"
-#include "reports/targets/check_targets.hpp"
 
 namespace CLI {
 class App;
@@ -68,25 +68,17 @@ std::optional<OneFile> source_of(const Variant& variant);
 /// What was made of that file; empty for any other variant.
 std::optional<CompiledFile> compiled_of(const Variant& variant);
 
-}  // namespace assay
+// A Python callable as a candidate: the command-line words that name it, and those that repeat it.
 
-namespace assay {
+/// True for FILE.py:FUNCTION, FILE.py::FUNCTION and PACKAGE.MODULE:FUNCTION, and for FILE.py, where the
+/// function is missing.
+bool is_python_callable(const std::string& word);
 
-/// What a word on the command line of assay fuzz and assay replay names: all that assay check takes, and
-/// patterns over the registered keys.
-struct CandidateOptions {
-  SourceOptions source;         // --entry and related options; --declare for all of them
-  double timeout_seconds = 20;  // limit of one launch
-  bool in_process = false;      // registered keys run without a worker
-};
+/// The callable with the settings of --arg, --op, --types, --name, --host and --python. Throws InputError for
+/// a wrong word, and for options that apply only to compiled source files.
+PythonCallable python_callable(const std::string& word, const SourceOptions& options);
 
-/// Throws InputError if the word names nothing, or its kernel cannot be loaded or compiled.
-std::vector<Target> candidates_named(const std::string& word, const CandidateOptions& options = {},
-                                     bool dead = false);
-
-/// The candidate of a case file: the one of `word` with this key (empty: any) that does `op` on `dtype`.
-/// Throws InputError.
-Target candidate_for(const std::string& word, const std::string& key, Op op, Dtype dtype,
-                     const CandidateOptions& options = {});
+/// The words after a verb that name this callable again at one pair of types, quoted for a shell.
+std::string python_words(const std::string& word, const SourceOptions& options, const Variant& variant);
 
 }  // namespace assay
