@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a target on its committed inputs, which so become an ordinary test, without a fuzzer. They are the
-// files of a folder, or the parts of a text file: the lines after "== NAME", without the last line break.
+// parts of a file: the lines after "== NAME", without the last line break. Those of a .hex are digits of
+// bytes.
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,17 +12,15 @@
 
 namespace {
 
+std::string bytes_of(const std::string& digits) {
+  std::string all;
+  for (std::size_t i = 0, n = digits.size(); i + 1 < n; i += digits[i] == '\n' ? 1 : 2)
+    if (digits[i] != '\n') all += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+  return all;
+}
+
 std::vector<std::pair<std::string, std::string>> inputs_of(const std::filesystem::path& path) {
   std::vector<std::pair<std::string, std::string>> all;
-  if (std::filesystem::is_directory(path)) {
-    for (const auto& entry : std::filesystem::directory_iterator(path)) {
-      std::ifstream in(entry.path(), std::ios::binary);
-      std::ostringstream text;
-      text << in.rdbuf();
-      all.emplace_back(entry.path().filename(), text.str());
-    }
-    return all;
-  }
   std::ifstream in(path, std::ios::binary);
   bool first = true;
   for (std::string line; std::getline(in, line);) {
@@ -32,6 +31,8 @@ std::vector<std::pair<std::string, std::string>> inputs_of(const std::filesystem
       all.back().second += std::exchange(first, false) ? line : "\n" + line;
     }
   }
+  if (path.extension() == ".hex")
+    for (auto& [name, bytes] : all) bytes = bytes_of(bytes);
   return all;
 }
 

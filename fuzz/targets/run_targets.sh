@@ -39,13 +39,10 @@ trap 'exec 2>/dev/null; for group in $(jobs -p); do kill -- "-$group" || true; d
 run_one() {
   local target=$1 log=$new/$1.log status=0 done_runs wall user system TIMEFORMAT='%R %U %S'
   mkdir "$new/$target" "$new/$target.inputs"
-  local inputs=fuzz/inputs/$target
-  if [[ ! -d $inputs ]]; then
-    # The parts of a text file, without their last line breaks (replay_main.cpp).
-    awk -v to="$new/$target.inputs/" '/^== / { name = to substr($0, 4); printf "" >name; first = 1; next }
-      { printf "%s%s", first ? "" : "\n", $0 >name; first = 0 }' "$inputs.txt"
-    inputs=$new/$target.inputs
-  fi
+  local inputs=$new/$target.inputs
+  # The parts of a file, without their last line breaks (replay_main.cpp).
+  perl -ne 'if (/^== (.*)/) { open $part, ">", "'"$inputs"'/$1"; $first = 1; next }
+    chomp; print $part $ARGV =~ /hex$/ ? pack("H*", $_) : ($first ? "" : "\n") . $_; $first = 0' fuzz/inputs/"$target".*
   { time "$build/fuzz/targets/assay_fuzz_$target" "$new/$target" "$inputs" -runs="$runs" -max_len="${longest[$target]}" \
     -artifact_prefix="$found/$target-" -print_final_stats=1 >"$log" 2>&1 || status=$?; } 2>"$new/$target.time"
   done_runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")

@@ -15,7 +15,7 @@
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/out/out_folder.hpp"
-#include "reports/sweep/split/split_run.hpp"
+#include "reports/sweep/split/split_rig.hpp"
 #include "reports/sweep_page/page.hpp"
 
 namespace assay {

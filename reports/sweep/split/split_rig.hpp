@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "kernels/split/nccl.hpp"
 #include "kernels/split/split.hpp"
 #include "reference/tensor.hpp"
+#include "reports/sweep/data/split_record.hpp"
 
 namespace assay {
 
@@ -126,5 +128,22 @@ class SplitPipeline {
   unsigned* flag_ = nullptr;
   unsigned ticket_ = 0;
 };
+
+/// Times rows split over GPUs, each way that was asked for, beside what each GPU takes alone for its slice
+/// and beside its copy. Every output is judged before and after the timing.
+struct SplitRun {
+  SplitShape shape;
+  /// A chunk of 0 rows: as many as the rig says.
+  std::vector<SplitWays> ways;
+  std::string family = "normal_1";
+  std::uint64_t seed = 1;
+};
+
+/// The record of one way before it runs.
+SplitRecord blank_split_record(const SplitRun& run, const SplitWays& ways);
+
+/// One record for each way, handed to `done` as soon as it is made. Throws InputError for a family without
+/// such rows, and std::runtime_error if a GPU fails where nothing can be timed.
+std::vector<SplitRecord> run_split(const SplitRun& run, const std::function<void(const SplitRecord&)>& done);
 
 }  // namespace assay

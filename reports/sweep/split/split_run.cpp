@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reports/sweep/split/split_run.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "reference/text.hpp"
 #include "reports/build_info.hpp"
 #include "reports/sweep/measurement.hpp"
+#include "reports/sweep/split/split_rig.hpp"
 #include "reports/sweep/subjects.hpp"
 #include "reports/sweep/timing.hpp"
 
