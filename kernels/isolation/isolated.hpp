@@ -8,15 +8,17 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/candidate.hpp"
+#include "kernels/registry.hpp"
 #include "reference/error.hpp"
 
 namespace assay {
 
 struct IsolationOptions {
-  /// The time limit of one launch, and of loading. It counts the worker's own time (worker_clock.hpp), times
+  /// The time limit of one launch, and of loading. It counts the worker's own time (warm_process.hpp), times
   /// its share of the device. After it the worker is ended, and the outcome is `hung`.
   double timeout_seconds = 20;
   std::string worker = {};  // executable with the `worker` verb; default: $ASSAY_WORKER, or this `assay`
@@ -54,5 +56,14 @@ Variant isolated(const Variant& registered, const IsolationOptions& options = {}
 /// shared object, if its entry is missing or bad, or if a declaration is bad;
 /// DiedAtLoad if loading it crashes or hangs.
 std::vector<Variant> load_plugin(const std::string& path, const IsolationOptions& options = {});
+
+// How a worker finds the kernel of a key.
+
+/// Returns a registered variant or a planted fault ("mutant.no_rescale/f32@host"), or null if neither is
+/// linked in.
+const Variant* find_candidate(std::string_view key);
+/// Returns the variants of every type that share the key's name, backend and op. Their order is always the
+/// same. A worker holds all of them. Empty for an unknown key.
+std::vector<const Variant*> same_kernel(std::string_view key);
 
 }  // namespace assay

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "kernels/device.hpp"
-#include "kernels/isolation/process/worker_clock.hpp"
+#include "kernels/isolation/process/warm_process.hpp"
 #include "kernels/isolation/shared/arena.hpp"
 #include "kernels/isolation/supervisor.hpp"
 #include "reference/error.hpp"

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "kernels/isolation/process/hidden.hpp"
+#include "kernels/isolation/process/sandboxed.hpp"
 #include "reference/error.hpp"
 #include "reports/data/files.hpp"
 

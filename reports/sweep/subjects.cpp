@@ -11,7 +11,7 @@
 #include "kernels/cudnn.hpp"
 #include "kernels/declaration.hpp"
 #include "kernels/device.hpp"
-#include "kernels/isolation/candidates.hpp"
+#include "kernels/isolation/isolated.hpp"
 #include "reference/error.hpp"
 #include "reports/sweep/rig/rig.hpp"
 #include "reports/sweep/rig/rules.hpp"

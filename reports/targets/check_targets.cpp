@@ -13,7 +13,6 @@
 
 #include "kernels/declaration.hpp"
 #include "kernels/device.hpp"
-#include "kernels/isolation/candidates.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/isolation/siblings.hpp"
 #include "kernels/key_hint.hpp"

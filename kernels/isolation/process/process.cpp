@@ -18,7 +18,7 @@
 #include <thread>
 #include <utility>
 
-#include "kernels/isolation/process/worker_clock.hpp"
+#include "kernels/isolation/process/warm_process.hpp"
 #include "kernels/isolation/shared/plain_text.hpp"
 
 namespace assay::isolation {
@@ -32,7 +32,7 @@ constexpr int kTickMs = 100;
 constexpr double kLongestTick = 1;
 /// Seconds. The socket holds dozens of requests, and a worker has one at a time.
 constexpr int kLongestSend = 20;
-/// A worker reports four signals, each once (worker/last_words.cpp).
+/// A worker reports four signals, each once (worker/second_thread.cpp).
 constexpr int kMostSignals = 4;
 /// What a dead worker may have left in its socket is more only if something of it still sends.
 constexpr int kMostLate = 16;

@@ -3,16 +3,22 @@
 #include "kernels/isolation/process/sandbox.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "kernels/isolation/process/hidden.hpp"
 #include "kernels/isolation/process/process.hpp"
+#include "kernels/isolation/process/sandboxed.hpp"
+#include "kernels/isolation/process/warm_process.hpp"
 #include "reference/test_folder.hpp"
 
 namespace assay::isolation {
@@ -133,6 +139,38 @@ TEST(Hidden, NoFileOfAFolderIsReadUnderLandlock) {
   EXPECT_TRUE(reads(own.path() / "beside"));
   EXPECT_TRUE(reads(loaded));
   EXPECT_FALSE(reads(out / "records.jsonl"));
+}
+
+}  // namespace
+
+// A worker is charged for the time that it could use, not for the wall clock.
+
+namespace {
+
+TEST(WorkerClock, CountsWhatAProcessCouldUse) {
+  const auto child_that = [](auto does) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      for (;;) does();
+    }
+    return pid;
+  };
+  const auto tick_of = [](pid_t pid) {
+    WorkerClock clock(pid);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return clock.tick(0.3);
+  };
+  const pid_t sleeps = child_that([] { pause(); }), stands = child_that([] { raise(SIGSTOP); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_NEAR(tick_of(sleeps).used, 0.3, 0.01) << "its sleep is its own";
+  EXPECT_FALSE(tick_of(sleeps).stopped);
+  EXPECT_TRUE(tick_of(stands).stopped);
+  EXPECT_LT(tick_of(stands).used, 0.01);
+  for (const pid_t pid : {sleeps, stands}) {
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);
+  }
+  EXPECT_EQ(tick_of(sleeps).used, 0.3) << "of one that nothing is known of, all counts";
 }
 
 }  // namespace

@@ -2,9 +2,13 @@
 #include "kernels/isolation/shared/plain_text.hpp"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <string>
+#include <vector>
 
+#include "kernels/isolation/shared/memory_limit.hpp"
 #include "kernels/isolation/shared/message.hpp"
 
 namespace assay::isolation {
@@ -49,6 +53,27 @@ TEST(PlainText, OfAFaultIsNeverEmpty) {
     fault.set(words);
     EXPECT_EQ(fault.plain(), "it said nothing that can be shown");
   }
+}
+
+TEST(MemoryLimit, IsOfTheMachineOrItsControlGroup) {
+  EXPECT_EQ(most_memory({.all = 100'000}), 90'000);
+  EXPECT_EQ(most_memory({.all = 100'000, .limit = 20'000}), 18'000);
+  EXPECT_EQ(most_memory({.all = 100'000, .limit = 200'000}), 90'000);
+}
+
+TEST(MemoryLimit, OfThisMachine) {
+  const MachineMemory m = machine_memory();
+  EXPECT_GT(m.all, 0);
+  setenv("ASSAY_WORKER_MEMORY", "77", 1);
+  EXPECT_EQ(most_memory(), 77);
+  unsetenv("ASSAY_WORKER_MEMORY");
+  EXPECT_GT(most_memory(), 77);
+}
+
+TEST(MemoryLimit, WhatAProcessHasForItself) {
+  const std::int64_t before = own_memory(getpid());
+  std::vector<char> block(std::size_t{64} << 20, 1);
+  EXPECT_GE(own_memory(getpid()), before + 60) << block[7];
 }
 
 }  // namespace

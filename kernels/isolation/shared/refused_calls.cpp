@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/isolation/shared/refused_calls.hpp"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -26,7 +26,6 @@
 #include "kernels/isolation/shared/message.hpp"
 #include "kernels/isolation/worker/device.hpp"
 #include "kernels/isolation/worker/heap.hpp"
-#include "kernels/isolation/worker/last_words.hpp"
 #include "kernels/isolation/worker/second_thread.hpp"
 
 namespace assay::isolation {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/isolation/worker/warden.hpp"
-
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -26,9 +24,9 @@
 #include "kernels/isolation/shared/confinement.hpp"
 #include "kernels/isolation/shared/memory_limit.hpp"
 #include "kernels/isolation/shared/message.hpp"
-#include "kernels/isolation/shared/refused_calls.hpp"
 #include "kernels/isolation/shared/warden_message.hpp"
 #include "kernels/isolation/worker/descendants.hpp"
+#include "kernels/isolation/worker/worker.hpp"
 
 namespace assay::isolation {
 namespace {

@@ -19,12 +19,11 @@
 #include "kernels/candidate.hpp"
 #include "kernels/host/block_choice.hpp"
 #include "kernels/host/executor.hpp"
-#include "kernels/isolation/candidates.hpp"
+#include "kernels/isolation/isolated.hpp"
 #include "kernels/isolation/process/spawn.hpp"
 #include "kernels/isolation/shared/runtime_name.hpp"
 #include "kernels/isolation/worker/loop.hpp"
 #include "kernels/isolation/worker/plugin_library.hpp"
-#include "kernels/isolation/worker/warden.hpp"
 
 namespace assay {
 namespace {
