@@ -17,7 +17,6 @@
 #include "accuracy/probes/probes.hpp"
 #include "accuracy/verdict/checker.hpp"
 #include "accuracy/verdict/strangers_test.hpp"
-#include "accuracy/verdict/toxic_test.hpp"
 #include "kernels/device.hpp"
 #include "kernels/mutants/mutants.hpp"
 #include "reference/inputs/inputs.hpp"

@@ -13,7 +13,6 @@
 
 #include "accuracy/verdict/checker.hpp"
 #include "accuracy/verdict/strangers_test.hpp"
-#include "accuracy/verdict/toxic_test.hpp"
 
 namespace assay {
 namespace {

@@ -132,8 +132,9 @@ TEST(OneFile, ExecutorFaultsReachTheCaller) {
 
 /// Writes past the end of memory that the file itself allocates, and before its start.
 TEST(OneFile, WritesPastMemoryOfTheFileAreFaults) {
-  const Loaded l(compile_one_file(fixture(
-      "own_memory.cu", "void softmax(const float* in, float* out, int rows, int V, cudaStream_t stream)")));
+  const Loaded l(compile_one_file(
+      fixture("own_faults.cu",
+              "void writes_beyond(const float* in, float* out, int rows, int V, cudaStream_t stream)")));
   const assay_variant& v = only_variant(l);
   const auto fault_at = [&](std::int64_t V) -> std::string {
     std::vector<float> logits(static_cast<std::size_t>(V), 1.0f), probs(logits.size());
@@ -151,7 +152,7 @@ TEST(OneFile, WritesPastMemoryOfTheFileAreFaults) {
 
 TEST(OneFile, WorkOnTheDefaultStreamIsAFaultWhereAStreamIsGiven) {
   const auto fault_of = [](const char* entry) {
-    const Loaded l(compile_one_file(fixture("default_stream.cu", entry)));
+    const Loaded l(compile_one_file(fixture("places.cu", entry)));
     std::vector<float> in(8, 1.0f), out(8);
     const assay_variant& v = only_variant(l);
     const Call made(v, 2, 4, 4, in.data(), out.data());
@@ -236,10 +237,10 @@ TEST(OneFile, RacesAreFound) {
       status_of(fixture("shuffle_rows.cu", "void softmax_rows(float* out, const float* inp, int N, int C)"));
   EXPECT_EQ(good, 0) << quiet;
   const auto [bad, report] =
-      status_of(fixture("race.cu", "void softmax(const float* in, float* out, int rows, int V)"));
+      status_of(fixture("own_faults.cu", "void races(const float* in, float* out, int rows, int V)"));
   EXPECT_EQ(bad, 66) << report;
   EXPECT_NE(report.find("data race"), std::string::npos) << report;
-  EXPECT_NE(report.find("race.cu:"), std::string::npos) << report;
+  EXPECT_NE(report.find("own_faults.cu:"), std::string::npos) << report;
 }
 
 TEST(OneFile, CudaIntrinsicsAndSplicedMacros) {

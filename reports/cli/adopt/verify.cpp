@@ -25,7 +25,6 @@
 #include "reports/cli/adopt/loaded.hpp"
 #include "reports/cli/adopt/new_cases.hpp"
 #include "reports/cli/adopt/verification.hpp"
-#include "reports/cli/adopt/where_now.hpp"
 #include "reports/cli/check/run_check.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
