@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts a program: workers, compilers and tools. Two commands start programs by themselves: `check --jobs`
-// its parts (reports/cli/check/spread.cpp), and `sanitize` and `races` a checker through a shell
-// (watched.cpp).
+// Starts a program: workers, compilers, tools, and the parts of a run.
 #pragma once
 
 #include <sys/resource.h>

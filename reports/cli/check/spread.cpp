@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,9 +13,11 @@
 #include <chrono>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "accuracy/status.hpp"
 #include "kernels/device.hpp"
+#include "kernels/isolation/process/child.hpp"
 #include "reference/error.hpp"
 #include "reference/parallel.hpp"
 #include "reports/cli/check/watched.hpp"
@@ -80,35 +81,23 @@ std::vector<std::string> words_of(std::size_t part, const fs::path& folder, cons
 /// Starts this program with these words, as if the machine had so many cores. It ends with this process, and
 /// prints into the file `output`; to where this process prints if it is empty. Throws EnvironmentError.
 pid_t start(std::vector<std::string> words, int cores, const fs::path& output) {
-  std::vector<char*> argv, settings;
-  for (std::string& w : words) argv.push_back(w.data());
-  argv.push_back(nullptr);
-  std::string own = fmt::format("{}={}", kCoresVariable, cores);
+  std::vector<std::string> settings = {fmt::format("{}={}", kCoresVariable, cores)};
   for (char** e = environ; *e; ++e)
-    if (!std::string_view(*e).starts_with(fmt::format("{}=", kCoresVariable))) settings.push_back(*e);
-  settings.push_back(own.data());
-  settings.push_back(nullptr);
-  const std::string program = own_path();
-  const bool own_file = !output.empty();
-  const int file =
-      own_file ? open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : STDOUT_FILENO;
-  if (file < 0) throw EnvironmentError(output.string() + ": " + std::strerror(errno));
-  const pid_t parent = getpid(), pid = fork();
-  if (pid == 0) {  // nothing but system calls until exec
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != parent) _exit(kEnvironment);
-    const int none = open("/dev/null", O_RDONLY);
-    if (none >= 0) dup2(none, STDIN_FILENO);
-    if (own_file) {
-      dup2(file, STDOUT_FILENO);
-      dup2(file, STDERR_FILENO);
-    }
-    execve(program.c_str(), argv.data(), settings.data());
-    _exit(kEnvironment);
+    if (!std::string_view(*e).starts_with(fmt::format("{}=", kCoresVariable))) settings.emplace_back(*e);
+  isolation::Child child{.words = std::move(words),
+                         .program = own_path(),
+                         .environment = std::move(settings),
+                         .with_parent = SIGTERM};
+  int file = -1;
+  if (!output.empty()) {
+    file = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (file < 0) throw EnvironmentError(output.string() + ": " + std::strerror(errno));
+    child.descriptors = {{file, STDOUT_FILENO}, {file, STDERR_FILENO}};
   }
-  const int error = errno;
-  if (own_file) close(file);
-  if (pid < 0)
+  pid_t pid = -1;
+  const int error = isolation::start(child, pid);
+  if (file >= 0) close(file);
+  if (error != 0)
     throw EnvironmentError(std::string("--jobs: no process can be started: ") + std::strerror(error));
   return pid;
 }

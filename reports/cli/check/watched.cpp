@@ -2,14 +2,14 @@
 #include "reports/cli/check/watched.hpp"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <set>
 #include <sstream>
@@ -17,6 +17,7 @@
 #include "accuracy/conformance/bench.hpp"
 #include "kernels/adapter/toolchain/compiler.hpp"
 #include "kernels/device.hpp"
+#include "kernels/isolation/process/child.hpp"
 #include "kernels/isolation/process/environment.hpp"
 #include "reference/error.hpp"
 #include "reference/paths.hpp"
@@ -24,6 +25,7 @@
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
 #include "reports/data/compare.hpp"
+#include "reports/data/files.hpp"
 
 namespace assay {
 namespace {
@@ -46,14 +48,16 @@ static constexpr int kToolFound = 86;
 Ran shell(const std::string& command) {
   Ran ran;
   const TemporaryFolder folder;
-  FILE* out =
-      popen(fmt::format("exec 2>&1; out={}; {}", shell_quoted(folder.path.string()), command).c_str(), "r");
-  if (!out) return ran;
-  std::array<char, 4096> some;
-  while (const std::size_t n = std::fread(some.data(), 1, some.size(), out))
-    ran.output.append(some.data(), n);
-  const int status = pclose(out);
-  if (WIFEXITED(status)) ran.status = WEXITSTATUS(status);
+  const std::string words = fmt::format("out={}; {}", shell_quoted(folder.path.string()), command);
+  const int out = memfd_create("output", MFD_CLOEXEC);
+  pid_t pid = 0;
+  const int error =
+      out < 0 ? errno
+              : isolation::start({.words = {"sh", "-c", words}, .descriptors = {{out, 1}, {out, 2}}}, pid);
+  if (error != 0) throw EnvironmentError(std::string("sh: cannot be started: ") + std::strerror(error));
+  ran.status = isolation::status_of(pid);
+  ran.output = read_file(fmt::format("/proc/self/fd/{}", out));
+  close(out);
   const std::filesystem::path records = folder.path / "records.jsonl";
   try {
     if (std::filesystem::exists(records)) ran.records = read_records(records);

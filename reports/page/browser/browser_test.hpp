@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/isolation/process/child.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/functions_report.hpp"
 #include "reports/history/history.hpp"
@@ -27,8 +27,6 @@
 #include "reports/runs/selftest.hpp"
 #include "reports/sweep/data/test_data.hpp"
 #include "reports/sweep_page/page.hpp"
-
-extern char** environ;
 
 namespace assay::test_browser {
 
@@ -57,33 +55,17 @@ class Browser {
     // The browser reads from 3 and writes to 4. None of ours may have these numbers before.
     const int in = fcntl(to[0], F_DUPFD_CLOEXEC, 20), out = fcntl(from[1], F_DUPFD_CLOEXEC, 20);
     close(to[0]), close(from[1]);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, in, 3);
-    posix_spawn_file_actions_adddup2(&actions, out, 4);
-    for (const int stream : {1, 2})
-      posix_spawn_file_actions_addopen(&actions, stream, (folder / "log").c_str(),
-                                       O_WRONLY | O_CREAT | O_APPEND, 0600);
-    const std::string data = "--user-data-dir=" + (folder / "profile").string();
-    std::vector<const char*> argv = {program.c_str(),
-                                     "--headless=new",
-                                     "--no-sandbox",
-                                     "--disable-gpu",
-                                     "--disable-dev-shm-usage",
-                                     "--no-first-run",
-                                     "--disable-extensions",
-                                     "--disable-background-networking",
-                                     "--disable-component-update",
-                                     "--remote-debugging-pipe",
-                                     data.c_str(),
-                                     nullptr};
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);  // its processes end with it
-    const int error =
-        posix_spawn(&pid_, program.c_str(), &actions, &attributes, const_cast<char**>(argv.data()), environ);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
+    const int log = open((folder / "log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    // It leads a group, so that its processes end with it.
+    const int error = isolation::start(
+        {.words = {program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                   "--no-first-run", "--disable-extensions", "--disable-background-networking",
+                   "--disable-component-update", "--remote-debugging-pipe",
+                   "--user-data-dir=" + (folder / "profile").string()},
+         .descriptors = {{log, 1}, {log, 2}, {in, 3}, {out, 4}},
+         .apart = true},
+        pid_);
+    close(log);
     close(in), close(out);
     if (error) throw std::runtime_error("the browser does not start");
     const json target = call("Target.createTarget", {{"url", "about:blank"}});
