@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "accuracy/record_fields.hpp"
+#include "kernels/fault_kind.hpp"
 #include "reference/formats.hpp"
 
 namespace assay {

@@ -13,7 +13,6 @@
 #include "accuracy/figures.hpp"
 #include "accuracy/setup.hpp"
 #include "kernels/candidate.hpp"
-#include "kernels/host/fault_kind.hpp"
 
 namespace assay {
 
@@ -66,7 +65,7 @@ struct CheckResult {
   std::int64_t undecided = 0;  // neither proved
   double utilisation = 0;      // largest error/bound seen; 0 where the check is exact
   std::string detail = {};     // the first violation in words: "row 3, column 511: got 0, exact 1.7e-3"
-  FaultKind cause = FaultKind::none;        // of a launch that failed, what kind of fault it was
+  FaultKind cause = {};        // of a launch that failed, what kind of fault it was
   std::optional<BufferAccess> access = {};  // of a launch that died, where it was in a buffer
   std::optional<std::int64_t> row = {};     // of Check::written, the row of the first violation
   bool of_measurement =
@@ -172,9 +171,9 @@ struct Record : Figures, CaseShape {
   Setup setup = {};
   std::uint64_t seed = 0;
   Status status = Status::not_run;
-  Why why = Why::none;                // of a record that was not judged
-  std::string reason;                 // always set unless status is pass
-  FaultKind wants = FaultKind::none;  // memory or time, where a case was not judged for want of it
+  Why why = Why::none;   // of a record that was not judged
+  std::string reason;    // always set unless status is pass
+  FaultKind wants = {};  // memory or time, where a case was not judged for want of it
   /// The largest error/bound over element, coherence, row sum and normalizer. Empty where nothing was judged.
   std::optional<double> max_bound_ratio;
   double weak_share = 0;  // share of elements whose bound cannot judge (A >= ln 2)

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "accuracy/record.hpp"
+#include "kernels/fault_kind.hpp"
 #include "reference/fields.hpp"
 #include "reference/problem.hpp"
 

@@ -12,6 +12,7 @@
 
 #include "accuracy/record_fields.hpp"
 #include "accuracy/ulp.hpp"
+#include "kernels/fault_kind.hpp"
 #include "reference/error.hpp"
 
 namespace assay {

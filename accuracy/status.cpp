@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "kernels/fault_kind.hpp"
+
 namespace assay {
 namespace {
 

@@ -16,7 +16,7 @@ namespace assay {
 struct Grounds {
   Ended ended = Ended::normally;  // how a launch ended; crashed, hung and lost have an effect
   std::string fault = {};         // what that launch reported
-  FaultKind kind = FaultKind::none;
+  FaultKind kind = {};
   std::string undecided = {};    // what neither passed nor failed
   Obstacle nothing_judged = {};  // why no row could be judged
   std::string too_weak = {};     // why a pass would mean nothing

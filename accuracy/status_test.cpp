@@ -10,6 +10,7 @@
 #include "accuracy/record.hpp"
 #include "accuracy/reproduce.hpp"
 #include "accuracy/setup.hpp"
+#include "kernels/fault_kind.hpp"
 
 namespace assay {
 namespace {

@@ -8,6 +8,7 @@
 #include "accuracy/case/guarded.hpp"
 #include "accuracy/case/job.hpp"
 #include "accuracy/fast_judge/fast_judge.hpp"
+#include "kernels/fault_kind.hpp"
 
 namespace assay::fuzz {
 

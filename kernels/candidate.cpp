@@ -9,8 +9,7 @@
 #include <new>
 
 #include "kernels/device.hpp"
-#include "kernels/host/executor.hpp"
-#include "kernels/host/sanitizers.hpp"
+#include "kernels/fault_kind.hpp"
 
 #if defined(ASSAY_WITH_CUDA)
 #include <cuda_runtime_api.h>
@@ -28,34 +27,6 @@ Image::Image(std::size_t payload, std::size_t offset, std::size_t guard)
 void Image::Free::operator()(std::byte* p) const { std::free(p); }
 
 namespace {
-
-LaunchOutcome launch_on_host(const Variant& variant, const Problem& problem, Images& images,
-                             const LaunchOptions& options) {
-  // Under AddressSanitizer, a kernel that touches a guard band stops with its own stack trace.
-  for (Image* i : buffers_of(images))
-    if (!i->empty()) {
-      sanitizers::forbid(i->data(), i->offset());
-      sanitizers::forbid(i->payload() + i->payload_bytes(), i->size() - i->offset() - i->payload_bytes());
-    }
-  const auto at = [](const Image& i) { return i.empty() ? nullptr : i.payload(); };
-  Buffers b;
-  b.logits = at(images.logits);
-  b.probs = at(options.in_place ? images.logits : images.probs);
-  b.indices = at(images.indices);
-  b.m = reinterpret_cast<float*>(at(images.m));
-  b.d = reinterpret_cast<float*>(at(images.d));
-  b.workspace = at(images.workspace);
-  b.mask = at(images.mask);
-  b.bias = at(images.bias);
-  b.lengths = at(images.lengths);
-  b.temperatures = reinterpret_cast<const float*>(at(images.temperatures));
-  b.gradients = at(images.gradients);
-  LaunchOutcome outcome = call_on_host(variant, problem, b, options.schedule, options.max_blocks);
-  outcome.dispatch = executor::dispatch();
-  for (Image* i : buffers_of(images))
-    if (!i->empty()) sanitizers::allow(i->data(), i->size());
-  return outcome;
-}
 
 #if defined(ASSAY_WITH_CUDA)
 
@@ -113,23 +84,10 @@ LaunchOutcome launch_on_device(const Variant& variant, const Problem& problem, I
         e != cudaSuccess)
       return fault("copying to the device", e);
   }
-  const auto at = [&](int i) {
-    const auto s = static_cast<std::size_t>(i);
-    return on_device[s] ? on_device[s] + list[s]->offset() : nullptr;
-  };
-  Buffers b;
-  b.logits = at(0);
-  b.probs = at(options.in_place ? 0 : 1);
-  b.indices = at(2);
-  b.m = reinterpret_cast<float*>(at(3));
-  b.d = reinterpret_cast<float*>(at(4));
-  b.workspace = at(5);
-  b.mask = at(6);
-  b.bias = at(7);
-  b.lengths = at(8);
-  b.temperatures = reinterpret_cast<const float*>(at(9));
-  b.gradients = at(10);
-  variant.run(problem, b, Stream{stream, options.max_blocks});
+  std::array<void*, kBuffers> at{};
+  for (std::size_t i = 0; i < at.size(); ++i)
+    if (on_device[i]) at[i] = on_device[i] + list[i]->offset();
+  variant.run(problem, buffers_at(at, options.in_place), Stream{stream, options.max_blocks});
   if (const cudaError_t e = cudaGetLastError(); e != cudaSuccess) return fault("launch", e);
   if (const cudaError_t e = cudaStreamSynchronize(stream); e != cudaSuccess) return fault("kernel", e);
   for (int i = 0; i < kBuffers; ++i) {
@@ -147,17 +105,10 @@ LaunchOutcome launch_on_device(const Variant& variant, const Problem& problem, I
 
 }  // namespace
 
-LaunchOutcome call_on_host(const Variant& variant, const Problem& problem, const Buffers& buffers,
-                           std::uint64_t schedule, std::int64_t max_blocks) {
-  executor::set_schedule({schedule});
-  try {
-    variant.run(problem, buffers, Stream{nullptr, max_blocks});
-  } catch (const executor::Fault& fault) {
-    return {std::string("executor: ") + fault.what(), Ended::fault, {}, 0, fault.kind};
-  } catch (const std::exception& e) {
-    return {std::string("the launcher threw: ") + e.what(), Ended::fault, {}, 0, FaultKind::threw};
-  }
-  return {};
+Buffers buffers_at(const std::array<void*, kBuffers>& at, bool in_place) {
+  const auto floats = [&](std::size_t i) { return static_cast<float*>(at[i]); };
+  return {at[0], at[in_place ? 0 : 1], at[2], floats(3), floats(4), at[5], at[6], at[7], at[8], floats(9),
+          at[10]};
 }
 
 bool on_device(const Variant& variant) {

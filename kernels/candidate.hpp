@@ -12,10 +12,11 @@
 #include <string>
 
 #include "kernels/guard.hpp"
-#include "kernels/host/fault_kind.hpp"
 #include "kernels/registry.hpp"
 
 namespace assay {
+
+enum class FaultKind : std::int32_t;  // kernels/fault_kind.hpp; {} is none
 
 /// A guarded buffer: `size` bytes at a 256-byte aligned address. The kernel gets the address of [offset,
 /// offset + payload), or a null pointer if the image is empty.
@@ -83,7 +84,7 @@ struct LaunchOutcome {
   std::string late_write = {};
   /// Host executor: a hash of which kernels were launched and how (executor::dispatch()). Otherwise 0.
   std::uint64_t dispatch = 0;
-  FaultKind kind = FaultKind::none;
+  FaultKind kind = {};
   std::optional<BufferAccess> access = {};  // of a launch that crashed
   bool ok() const { return fault.empty(); }
 };
@@ -140,6 +141,12 @@ class Launcher {
 
 LaunchOutcome launch(const Variant& variant, const Problem& problem, Images& images,
                      const LaunchOptions& options);
+
+/// On the host executor, in this process.
+LaunchOutcome launch_on_host(const Variant& variant, const Problem& problem, Images& images,
+                             const LaunchOptions& options);
+/// What a kernel gets whose buffers lie at these addresses.
+Buffers buffers_at(const std::array<void*, kBuffers>& at, bool in_place);
 
 /// Calls a host variant in this process, on the given buffers. What it throws becomes the fault.
 LaunchOutcome call_on_host(const Variant& variant, const Problem& problem, const Buffers& buffers,

@@ -56,7 +56,7 @@ class Bench {
 
   /// A record with status not_run and a complete reproduce line.
   Record blank(const ConformanceCase& c) const;
-  Record unsupported(const ConformanceCase& c, const Obstacle& why, FaultKind wants = FaultKind::none) const;
+  Record unsupported(const ConformanceCase& c, const Obstacle& why, FaultKind wants = {}) const;
 
   /// Inputs of the case, or a different number of such rows. They come from a family of reference/, a family
   /// of inputs.hpp, or the file that the options name.
@@ -122,8 +122,7 @@ Obstacle in_this_process();
 void fold(Record& all, const Record& one, const std::string& where);
 
 /// An exact check of a record: it is judged once, and fails with this detail unless it holds.
-void require(Record& r, Check check, bool holds, const std::string& detail,
-             FaultKind cause = FaultKind::none);
+void require(Record& r, Check check, bool holds, const std::string& detail, FaultKind cause = {});
 
 /// Sets status and reason of a record of several launches, after fold and require: status.hpp derives them
 /// from its checks and from how the worst launch ended.

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "kernels/fault_kind.hpp"
+
 namespace assay::conformance {
 
 void Deaths::saw(std::int64_t V, std::int64_t alignment, bool died, std::chrono::nanoseconds took) {

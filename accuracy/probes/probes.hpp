@@ -26,7 +26,7 @@ struct Observation {
   std::optional<Dtype> sum = {};  // the type in which the sum is kept, where it shows
   std::string fault = {};         // how its launch failed
   Ended ended = Ended::normally;
-  FaultKind fault_kind = FaultKind::none;
+  FaultKind fault_kind = {};
   std::string skipped = {};  // why nothing was judged: "a 16-bit output hides the numerators"
   bool sharper = false;      // the trait is sharper than the claim
   std::int64_t judged = 0;   // consequences of the claim that were compared with the outputs
@@ -63,7 +63,7 @@ inline constexpr double kBelowHalfUlp[] = {2, 4, 6, 8};
 struct Output {
   std::string fault;  // empty, or why the fields below are empty
   Ended ended = Ended::normally;
-  FaultKind fault_kind = FaultKind::none;
+  FaultKind fault_kind = {};
   std::string skipped;  // empty, or the declared limit that forbids such rows
   std::int64_t V = 0;
   int k = 0;

@@ -28,7 +28,7 @@ struct Behaviour {
   CheckResult claim;  // how many consequences of the claim were compared; the first refuted one
   std::string fault;  // how a launch failed
   Ended ended = Ended::normally;
-  FaultKind fault_kind = FaultKind::none;
+  FaultKind fault_kind = {};
 };
 Behaviour behaviour_of(const Variant& variant);
 

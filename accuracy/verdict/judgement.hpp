@@ -49,7 +49,7 @@ class Judgement {
   std::string returned;        // outputs of the first row that is special or outside the domain
   // How the first launch that was crashed, hung or lost ended, what kind of fault it was, and why.
   Ended ended = Ended::normally;
-  FaultKind kind = FaultKind::none;
+  FaultKind kind = {};
   std::string fault;
   std::optional<double> lowest_maximum, highest_maximum;  // of the judged rows
 

@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "kernels/adapter/cuda_constants.hpp"
+#include "kernels/fault_kind.hpp"
 #include "kernels/host/block_choice.hpp"
 #include "kernels/host/cuda_intrinsics.hpp"
 #include "kernels/host/executor.hpp"

@@ -141,8 +141,8 @@ class thread_group {
 };
 inline thread_group tiled_partition(const thread_group& parent, unsigned n) {
   if (n < 1 || n > 32 || (n & (n - 1)))
-    throw executor::Fault("a tile of " + std::to_string(n) + " threads is no power of two up to 32",
-                          FaultKind::bad_launch);
+    throw executor::Fault::bad_launch("a tile of " + std::to_string(n) +
+                                      " threads is no power of two up to 32");
   return {parent, n};
 }
 

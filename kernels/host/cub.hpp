@@ -145,9 +145,8 @@ class BlockReduce {
   template <class Op>
   T Reduce(T v, Op op, int count, const Site& site = Site::current()) const {
     if (blockDim.count() > kThreads)
-      throw executor::Fault("cub::BlockReduce of " + std::to_string(kThreads) + " threads in a block of " +
-                                std::to_string(blockDim.count()),
-                            FaultKind::bad_launch);
+      throw executor::Fault::bad_launch("cub::BlockReduce of " + std::to_string(kThreads) +
+                                        " threads in a block of " + std::to_string(blockDim.count()));
     count = std::min(count, kThreads);
     const int thread = static_cast<int>(words_detail::block_thread()), warp = thread / 32;
     const int here = std::clamp(count - 32 * warp, 0, 32);

@@ -34,7 +34,7 @@ ASSAY_STORE(__stwt)
 #undef ASSAY_STORE
 inline void __threadfence_system() { __threadfence(); }
 inline void __nanosleep(unsigned) {}
-[[noreturn]] inline void __trap() { throw executor::Fault("the kernel calls __trap()", FaultKind::trap); }
+[[noreturn]] inline void __trap() { throw executor::Fault::trap(); }
 
 template <class T>
 T atomicSub(T* p, std::type_identity_t<T> v) {

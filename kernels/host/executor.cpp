@@ -28,6 +28,10 @@ void permute(std::vector<T>& items, ScheduleRandom& random) {
 
 }  // namespace
 
+Fault Fault::trap() { return {"the kernel calls __trap()", FaultKind::trap}; }
+Fault Fault::bad_launch(const std::string& what) { return {what, FaultKind::bad_launch}; }
+Fault Fault::misaligned(const char* what) { return {what, FaultKind::misaligned}; }
+
 Executor::~Executor() {
   quit_ = true;
   if constexpr (SwitchTarget::kMustEnd)

@@ -21,7 +21,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "kernels/host/fault_kind.hpp"
+namespace assay {
+enum class FaultKind : std::int32_t;  // kernels/fault_kind.hpp
+}
 
 namespace assay::executor {
 
@@ -38,6 +40,10 @@ struct Dim3 {
 struct Fault : std::runtime_error {
   Fault(const std::string& what, FaultKind k) : std::runtime_error(what), kind(k) {}
   FaultKind kind;
+  // By kernel code.
+  static Fault trap();
+  static Fault bad_launch(const std::string& what);
+  static Fault misaligned(const char* what);
 };
 
 /// The largest launch that the executor accepts: the limits of an H200.

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "kernels/fault_kind.hpp"
 #include "kernels/host/block_choice.hpp"
 #include "kernels/host/executor_test.hpp"
 

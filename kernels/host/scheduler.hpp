@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/fault_kind.hpp"
 #include "kernels/host/block_choice.hpp"
 #include "kernels/host/executor.hpp"
 #include "kernels/host/lanes.hpp"
@@ -271,7 +272,7 @@ class Executor {
   char cluster_edge_[2] = {};
   Lane* running_ = nullptr;
   std::string error_;
-  FaultKind error_kind_ = FaultKind::none;
+  FaultKind error_kind_ = {};
   bool quit_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include "kernels/isolation/device_side.hpp"
 
 #include "kernels/device.hpp"
+#include "kernels/fault_kind.hpp"
 
 #if !defined(ASSAY_WITH_CUDA)
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "kernels/device.hpp"
+#include "kernels/fault_kind.hpp"
 #include "kernels/isolation/device_side.hpp"
 #include "kernels/isolation/shared/arena.hpp"
 #include "kernels/isolation/shared/device_pages.hpp"

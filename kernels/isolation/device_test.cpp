@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "kernels/fault_kind.hpp"
 #include "kernels/isolation/isolation_test.hpp"
 
 namespace assay::isolation {

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <thread>
 
+#include "kernels/fault_kind.hpp"
 #include "kernels/isolation/conduct.hpp"
 #include "kernels/isolation/process/sandbox.hpp"
 #include "reference/error.hpp"

@@ -41,10 +41,10 @@ struct PartOptions {
 
 struct PartOutcome {
   LaunchOutcome launch;
-  std::string guard;                  // which bytes beside a buffer were overwritten, or empty
-  std::string no_room;                // why there was no launch, or empty
-  FaultKind wants = FaultKind::none;  // memory, if the launch did not happen for lack of it
-  double seconds = 0;                 // from the request to its answer
+  std::string guard;     // which bytes beside a buffer were overwritten, or empty
+  std::string no_room;   // why there was no launch, or empty
+  FaultKind wants = {};  // memory, if the launch did not happen for lack of it
+  double seconds = 0;    // from the request to its answer
 };
 
 /// A Launcher that can do this. In host memory only the wanted parts of an output hold the fill value,

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "kernels/candidate.hpp"
+#include "kernels/fault_kind.hpp"
 #include "kernels/isolation/device_side.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/isolation/loaded/loaded_files.hpp"

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "kernels/fault_kind.hpp"
 #include "kernels/isolation/isolation_test.hpp"
 #include "kernels/isolation/loaded/loaded_files.hpp"
 #include "kernels/python/python_test.hpp"

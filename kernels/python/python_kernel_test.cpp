@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "kernels/device.hpp"
+#include "kernels/fault_kind.hpp"
 #include "kernels/isolation/isolation_test.hpp"
 #include "kernels/python/python_arguments.hpp"
 #include "kernels/python/python_test.hpp"

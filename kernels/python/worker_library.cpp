@@ -16,6 +16,7 @@
 #include <sstream>
 #include <string>
 
+#include "kernels/fault_kind.hpp"
 #include "kernels/isolation/worker/loop.hpp"
 #include "kernels/isolation/worker/plugin_library.hpp"
 #include "kernels/plugin.h"

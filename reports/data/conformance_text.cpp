@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "accuracy/verdict/behaves_like.hpp"
+#include "kernels/fault_kind.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/html.hpp"
 #include "reports/data/summary.hpp"

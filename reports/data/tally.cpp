@@ -13,6 +13,7 @@
 #include "accuracy/conformance/inputs.hpp"
 #include "accuracy/status.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
+#include "kernels/fault_kind.hpp"
 #include "reference/inputs/inputs.hpp"
 #include "reports/data/html.hpp"
 

@@ -8,6 +8,7 @@
 
 #include "accuracy/conformance/bench.hpp"
 #include "accuracy/conformance/contract/contract.hpp"
+#include "kernels/fault_kind.hpp"
 #include "reference/error.hpp"
 #include "reports/page/page.hpp"
 #include "reports/page/test_data.hpp"

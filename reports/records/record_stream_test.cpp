@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/fault_kind.hpp"
 #include "reference/error.hpp"
 #include "reports/data/files.hpp"
 #include "reports/records/record_parser.hpp"

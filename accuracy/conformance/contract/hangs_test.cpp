@@ -11,6 +11,7 @@
 #include "accuracy/conformance/contract/contract.hpp"
 #include "accuracy/conformance/deaths.hpp"
 #include "accuracy/verdict/strangers_test.hpp"
+#include "kernels/fault_kind.hpp"
 #include "kernels/registry.hpp"
 
 namespace assay::conformance {

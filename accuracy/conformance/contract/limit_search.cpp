@@ -10,6 +10,7 @@
 #include "accuracy/conformance/deaths.hpp"
 #include "accuracy/conformance/diagnosis/rules.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
+#include "kernels/fault_kind.hpp"
 
 namespace assay::conformance {
 namespace {

@@ -15,6 +15,7 @@
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
 #include "accuracy/verdict/strangers_test.hpp"
 #include "kernels/declaration.hpp"
+#include "kernels/fault_kind.hpp"
 #include "reference/error.hpp"
 
 namespace assay::conformance {

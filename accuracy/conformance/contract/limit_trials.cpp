@@ -19,6 +19,7 @@
 #include "accuracy/conformance/groups/groups.hpp"
 #include "accuracy/conformance/inputs.hpp"
 #include "accuracy/verdict/checker.hpp"
+#include "kernels/fault_kind.hpp"
 
 namespace assay::conformance {
 namespace {

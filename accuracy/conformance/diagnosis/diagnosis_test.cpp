@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "accuracy/verdict/behaves_like.hpp"
+#include "kernels/fault_kind.hpp"
 
 namespace assay::conformance {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "accuracy/conformance/diagnosis/finding.hpp"
 #include "kernels/candidate.hpp"
+#include "kernels/fault_kind.hpp"
 #include "reference/problem.hpp"
 
 namespace assay::conformance {

@@ -15,6 +15,7 @@
 #include <tuple>
 
 #include "accuracy/verdict/behaves_like.hpp"
+#include "kernels/fault_kind.hpp"
 #include "reference/formats.hpp"
 #include "reference/problem.hpp"
 

@@ -15,6 +15,7 @@
 #include "accuracy/conformance/diagnosis/finding.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/candidate.hpp"
+#include "kernels/fault_kind.hpp"
 #include "reference/problem.hpp"
 
 namespace assay::conformance {

@@ -19,6 +19,7 @@
 #include "accuracy/conformance/groups/big_buffers.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
 #include "accuracy/verdict/checker.hpp"
+#include "kernels/fault_kind.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "reference/error.hpp"
 #include "reference/inputs/families.hpp"

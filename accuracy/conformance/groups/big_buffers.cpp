@@ -11,6 +11,7 @@
 #include "accuracy/bounds/bounds.hpp"
 #include "accuracy/case/job.hpp"
 #include "accuracy/verdict/checker.hpp"
+#include "kernels/fault_kind.hpp"
 
 namespace assay::conformance {
 namespace {

@@ -69,9 +69,9 @@ bool untouched(const std::vector<std::byte>& outputs);
 Obstacle no_room_of(const PartOutcome& outcome);
 
 struct BlockOwners {
-  std::int64_t rows_per_block = 0;    // rows that a block owns, in turn with the other blocks; 0: not shown
-  Obstacle why;                       // if not shown: what keeps the case from being judged
-  FaultKind wants = FaultKind::none;  // if not shown: what was missing, memory or nothing
+  std::int64_t rows_per_block = 0;  // rows that a block owns, in turn with the other blocks; 0: not shown
+  Obstacle why;                     // if not shown: what keeps the case from being judged
+  FaultKind wants = {};             // if not shown: what was missing, memory or nothing
   /// A launch of all blocks that went wrong. It counts against the kernel, whatever the launch was made for.
   /// `fault` says how many rows it had; `check` is the check that it fails if it came back.
   LaunchOutcome seen = {};

@@ -14,6 +14,7 @@
 #include "accuracy/verdict/checker.hpp"
 #include "kernels/adapter/compile/one_file.hpp"
 #include "kernels/device.hpp"
+#include "kernels/fault_kind.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/isolation/isolation_test.hpp"
 #include "kernels/mutants/mutants.hpp"

@@ -17,6 +17,7 @@
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
 #include "accuracy/conformance/inputs.hpp"
 #include "accuracy/verdict/strangers_test.hpp"
+#include "kernels/fault_kind.hpp"
 #include "kernels/isolation/conduct.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/mutants/mutants.hpp"

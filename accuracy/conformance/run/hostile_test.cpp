@@ -18,6 +18,7 @@
 #include <sstream>
 
 #include "accuracy/conformance/conformance.hpp"
+#include "kernels/fault_kind.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/isolation/process/sandbox.hpp"
 #include "kernels/isolation/shared/confinement.hpp"

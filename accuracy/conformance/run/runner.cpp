@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "accuracy/status.hpp"
+#include "kernels/fault_kind.hpp"
 #include "reference/error.hpp"
 #include "reference/parallel.hpp"
 

@@ -13,6 +13,7 @@
 #include "accuracy/verdict/behaves_like.hpp"
 #include "accuracy/verdict/strangers_test.hpp"
 #include "kernels/device.hpp"
+#include "kernels/fault_kind.hpp"
 #include "kernels/registry.hpp"
 
 namespace assay::conformance {

@@ -14,6 +14,7 @@
 #include "accuracy/conformance/inputs.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "accuracy/verdict/checker.hpp"
+#include "kernels/fault_kind.hpp"
 
 namespace assay::conformance {
 

@@ -149,8 +149,7 @@ inline void copy_in(void* to, const void* from, int bytes, Barrier& barrier,
                     const Site& site = Site::current()) {
   if (bytes % 16 != 0 || reinterpret_cast<std::uintptr_t>(to) % 16 != 0 ||
       reinterpret_cast<std::uintptr_t>(from) % 16 != 0)
-    throw executor::Fault("a bulk copy needs addresses and a size that are multiples of 16",
-                          FaultKind::misaligned);
+    throw executor::Fault::misaligned("a bulk copy needs addresses and a size that are multiples of 16");
   // A loop over words and not memcpy: the accesses of a kernel are counted, and watched for races.
   const auto move = [](const executor::Transfer& t) {
     for (std::size_t i = 0; i < t.bytes / 8; ++i)

@@ -18,6 +18,7 @@
 #include <thread>
 #include <utility>
 
+#include "kernels/fault_kind.hpp"
 #include "kernels/isolation/process/warm_process.hpp"
 #include "kernels/isolation/shared/plain_text.hpp"
 

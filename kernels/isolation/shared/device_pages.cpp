@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "kernels/fault_kind.hpp"
+
 namespace assay::isolation {
 namespace {
 

@@ -68,12 +68,8 @@ struct Text {
 /// What a worker says about a launch that went wrong. Empty text if nothing went wrong.
 struct Said {
   std::string text;
-  FaultKind kind = FaultKind::none;
+  FaultKind kind = {};
 };
-/// Accepts any number, because it comes from a message.
-inline FaultKind fault_kind_of(std::int32_t n) {
-  return n >= 0 && n < kFaultKinds ? static_cast<FaultKind>(n) : FaultKind::other;
-}
 
 struct Head {
   std::uint64_t magic = kMagic;

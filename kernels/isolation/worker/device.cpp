@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/isolation/worker/device.hpp"
 
+#include "kernels/fault_kind.hpp"
+
 #if !defined(ASSAY_WITH_CUDA)
 
 namespace assay::isolation {

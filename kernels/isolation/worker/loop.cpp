@@ -22,6 +22,7 @@
 #include <string>
 #include <utility>
 
+#include "kernels/fault_kind.hpp"
 #include "kernels/isolation/shared/channel.hpp"
 #include "kernels/isolation/shared/message.hpp"
 #include "kernels/isolation/worker/device.hpp"

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 
+#include "kernels/fault_kind.hpp"
 #include "kernels/isolation/shared/message.hpp"
 #include "kernels/isolation/shared/plain_text.hpp"
 #include "kernels/plugin.h"

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/fault_kind.hpp"
 #include "kernels/isolation/timed.hpp"
 #include "reference/test_folder.hpp"
 #include "reports/adopt/conclude.hpp"

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "accuracy/conformance/bench.hpp"
+#include "kernels/fault_kind.hpp"
 #include "properties/variants/variant_properties.hpp"
 #include "reports/cli/check/groups.hpp"
 

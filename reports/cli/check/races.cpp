@@ -11,6 +11,7 @@
 #include "accuracy/conformance/bench.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
 #include "accuracy/status.hpp"
+#include "kernels/fault_kind.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/isolation/process/environment.hpp"
 #include "kernels/isolation/process/sandbox.hpp"

@@ -17,6 +17,7 @@
 #include "accuracy/conformance/bench.hpp"
 #include "kernels/adapter/toolchain/compiler.hpp"
 #include "kernels/device.hpp"
+#include "kernels/fault_kind.hpp"
 #include "kernels/isolation/process/child.hpp"
 #include "kernels/isolation/process/environment.hpp"
 #include "reference/error.hpp"

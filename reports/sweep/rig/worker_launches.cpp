@@ -2,6 +2,7 @@
 #include "reports/sweep/rig/worker_launches.hpp"
 
 #include "kernels/candidate.hpp"
+#include "kernels/fault_kind.hpp"
 #include "reports/sweep/rig/rig.hpp"
 
 namespace assay {

@@ -60,5 +60,9 @@ constexpr std::optional<FaultKind> parse_fault_kind(std::string_view s) {
     if (s == kFaultKindNames[static_cast<std::size_t>(i)]) return static_cast<FaultKind>(i);
   return {};
 }
+/// Accepts any number, because it comes from a message.
+constexpr FaultKind fault_kind_of(std::int32_t n) {
+  return n >= 0 && n < kFaultKinds ? static_cast<FaultKind>(n) : FaultKind::other;
+}
 
 }  // namespace assay
