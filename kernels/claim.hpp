@@ -50,14 +50,7 @@ struct Policy {
   NanOrder nan_order = NanOrder::last;
 };
 
-/// A height as a formula of V, from a declaration's text. It lives as long as the process.
-class HeightFormula {
- public:
-  virtual ~HeightFormula() = default;
-  virtual std::int64_t at(std::int64_t V) const = 0;
-  /// The text as it was written.
-  virtual std::string_view text() const = 0;
-};
+class Formula;
 
 /// Largest number of floating-point additions on a path from a term to the sum, as a function of row length
 /// V (for op topk_softmax: of the number of selected elements): a variant's own lambda, or a declared
@@ -69,16 +62,18 @@ class Height {
   template <class F>
   requires std::convertible_to<F, std::int64_t (*)(std::int64_t)>
   constexpr Height(F f) : plain_(f) {}
-  constexpr explicit Height(const HeightFormula& f) : formula_(&f) {}
+  constexpr explicit Height(const Formula& f) : formula_(&f) {}
 
   constexpr explicit operator bool() const { return plain_ || formula_; }
   /// Text of the formula; empty for a variant's own lambda.
-  std::string_view text() const { return formula_ ? formula_->text() : std::string_view{}; }
-  constexpr std::int64_t operator()(std::int64_t V) const { return formula_ ? formula_->at(V) : plain_(V); }
+  std::string_view text() const;
+  constexpr std::int64_t operator()(std::int64_t V) const { return formula_ ? of_formula(V) : plain_(V); }
 
  private:
+  std::int64_t of_formula(std::int64_t V) const;
+
   std::int64_t (*plain_)(std::int64_t) = nullptr;
-  const HeightFormula* formula_ = nullptr;
+  const Formula* formula_ = nullptr;  // it lives as long as the process
 };
 
 /// Memory accesses per element of a row, as the algorithm counts them: a number, or a function of V if the

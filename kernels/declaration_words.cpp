@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "kernels/height_formula.hpp"
+#include "kernels/formula.hpp"
 #include "reference/error.hpp"
 #include "reference/text.hpp"
 
@@ -153,7 +153,7 @@ constexpr std::array<Word, 39> kWords = {{
      [](Text w, Text s, V& v) { v.claim.numerators = numerators_of(w, s, v); },
      [](const V& v) { return S(name(v.claim.numerators)); }},
     {"height", "a formula of V", "additions on the longest path to the sum: V, V/256+13; log2 and / round up, min, max",
-     [](Text, Text s, V& v) { v.claim.height = Height(height_formula(s)), v.claim.any_height = false; },
+     [](Text, Text s, V& v) { v.claim.height = height_formula(s), v.claim.any_height = false; },
      [](const V& v) { return S(v.claim.height.text()); }},
     {"logits", "any | each | fma", "scale x / temperature + bias: rounded in any way; after every operation; the last two as one fma",
      [](Text w, Text s, V& v) { v.claim.logits = one_of(w, s, std::array{LogitRounding::any, LogitRounding::each, LogitRounding::fma}); },

@@ -15,7 +15,7 @@
 #include "accuracy/verdict/behaves_like.hpp"
 #include "accuracy/verdict/verdict.hpp"
 #include "kernels/candidate.hpp"
-#include "kernels/height_formula.hpp"
+#include "kernels/formula.hpp"
 
 namespace assay {
 

@@ -8,9 +8,9 @@
 
 #include "kernels/adapter/entry/lengths.hpp"
 #include "kernels/adapter/entry/role_reader.hpp"
-#include "kernels/adapter/entry/size_formula.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
 #include "kernels/adapter/entry/types.hpp"
+#include "kernels/formula.hpp"
 #include "reference/error.hpp"
 #include "reference/judged_operands.hpp"
 #include "reference/text.hpp"
