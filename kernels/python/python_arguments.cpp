@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <iterator>
 #include <string_view>
 
 #include "kernels/adapter/entry/tokens.hpp"
@@ -14,37 +15,15 @@ namespace assay {
 namespace {
 
 struct PythonRole {
-  std::string_view name;
-  std::vector<std::string_view> types;  // of its elements; empty: it has only one type
+  std::string_view name, types;  // of its elements, with a blank between two; empty: it has only one type
 };
-
-/// worker/assay_values.py gives the parameter of each role its value.
-const std::vector<PythonRole>& python_roles() {
-  static const std::vector<PythonRole> all = {{"mask_keep", {"bool", "u8", "i32", "f16", "bf16", "f32"}},
-                                              {"mask_drop", {"bool", "u8", "i32", "f16", "bf16", "f32"}},
-                                              {"bias", {"f16", "bf16", "f32"}},
-                                              {"bias_row", {"f16", "bf16", "f32"}},
-                                              {"lengths", {"i32", "i64"}},
-                                              {"scale", {}},
-                                              {"temperature", {}},
-                                              {"temperatures", {}},
-                                              {"in", {}},
-                                              {"out", {}},
-                                              {"indices", {}},
-                                              {"k", {}},
-                                              {"threshold", {}},
-                                              {"rows", {}},
-                                              {"V", {}},
-                                              {"stream", {}}};
-  return all;
-}
-
-template <class All, class Name>
-std::string listed(const All& all, Name name) {
-  std::string s;
-  for (const auto& one : all) s += (s.empty() ? "" : ", ") + std::string(name(one));
-  return s;
-}
+constexpr std::string_view kMasks = "bool u8 i32 f16 bf16 f32", kBiases = "f16 bf16 f32";
+constexpr PythonRole kRoles[] = {{"mask_keep", kMasks}, {"mask_drop", kMasks},  {"bias", kBiases},
+                                 {"bias_row", kBiases}, {"lengths", "i32 i64"}, {"scale", ""},
+                                 {"temperature", ""},   {"temperatures", ""},   {"in", ""},
+                                 {"out", ""},           {"indices", ""},        {"k", ""},
+                                 {"threshold", ""},     {"rows", ""},           {"V", ""},
+                                 {"stream", ""}};
 
 [[noreturn]] void refuse(const std::string& argument, const std::string& why) {
   throw InputError("--arg " + in_quotes(argument) + ": " + why);
@@ -64,17 +43,17 @@ bool is_value(std::string_view s) {
 }
 
 void check_role(const std::string& argument, std::string_view role, std::string_view type, bool typed) {
-  const auto& all = python_roles();
-  const auto known =
-      std::find_if(all.begin(), all.end(), [&](const PythonRole& r) { return r.name == role; });
-  if (known == all.end())
-    refuse(argument, "neither a role (" + listed(all, [](const PythonRole& r) { return r.name; }) +
-                         ") nor a value (a number, None, True, False)");
+  const auto known = std::ranges::find(kRoles, role, &PythonRole::name);
+  if (known == std::end(kRoles)) {
+    std::string all;
+    for (const PythonRole& r : kRoles) all += (all.empty() ? "" : ", ") + std::string(r.name);
+    refuse(argument, "neither a role (" + all + ") nor a value (a number, None, True, False)");
+  }
   if (!typed) return;
   if (known->types.empty()) refuse(argument, std::string(role) + " has no types to choose from");
-  if (std::find(known->types.begin(), known->types.end(), type) == known->types.end())
-    refuse(argument, "of " + std::string(role) + " the types are " +
-                         listed(known->types, [](std::string_view t) { return t; }));
+  std::string all;
+  for (const char c : known->types) all += c == ' ' ? ", " : std::string(1, c);
+  if (!is_word_of(known->types, type)) refuse(argument, "of " + std::string(role) + " the types are " + all);
 }
 
 /// Checks one argument and returns its name.

@@ -306,7 +306,7 @@ TEST(PythonOperands, ATopKHasFactorsOfTheLogitsOnly) {
   EXPECT_EQ(
       refusal_of_operands("top_into", {}, Op::topk),
       "what is values? A callable takes both outputs, values and indices, or none. --arg values=VALUE (16, "
-      "None) or --arg values=ROLE (rows, V, scale, temperature, temperatures) says it");
+      "None) or --arg values=ROLE (rows, V, temperatures, scale, temperature) says it");
   EXPECT_EQ(refusal_of_operands("top_into", {"values=out"}, Op::topk),
             "no parameter takes indices: a callable takes all outputs as parameters, or none");
 }

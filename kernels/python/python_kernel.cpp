@@ -15,7 +15,6 @@
 #include <sstream>
 #include <system_error>
 
-#include "kernels/adapter/entry/names.hpp"
 #include "kernels/device.hpp"
 #include "kernels/isolation/launcher.hpp"
 #include "kernels/isolation/process/sandbox.hpp"
@@ -158,9 +157,7 @@ std::vector<Variant> load_python(const PythonCallable& c, const IsolationOptions
   const std::string interpreter = interpreter_of(c);
   const char* const where = c.host ? "host" : unavailable_reason(Backend::cuda).empty() ? "gpu" : "none";
   isolation::Subject subject{true, place, c.shown};
-  python::Words words{
-      c.is_file,  place, "", c.function, c.name, name(c.op), types_of(c), where, names_without_types(),
-      c.arguments};
+  python::Words words{c.is_file, place, "", c.function, c.name, name(c.op), types_of(c), where, c.arguments};
   if (c.is_file) {
     words.source = source_of(place);
     const std::lock_guard<std::mutex> lock(executed().mutex);

@@ -63,7 +63,7 @@ void import_target() {
 /// For a process that launches nothing.
 std::string read_signature() {
   try {
-    return python::read_signature(python::Target(imported().words), imported().words);
+    return python::read_signature(python::Target(imported().words));
   } catch (const Failure&) {
     return {};  // a worker says why, when it imports the target
   }
@@ -122,26 +122,24 @@ const assay_plugin* plugin_of(const Imported& i, int device) {
   };
   auto* const kept = new Kept;
   const auto keep = [&](std::string text) { return kept->texts.emplace_back(std::move(text)).c_str(); };
-  std::int32_t op = 0;
-  if (const auto known = parse_op(i.words.op)) op = static_cast<std::int32_t>(*known);
   std::istringstream pairs(i.words.pairs);
   for (std::string pair; pairs >> pair;) {
     const std::string taken = pair.substr(0, pair.find(':'));
     const std::string given = pair.size() > taken.size() ? pair.substr(taken.size() + 1) : taken;
     for (const std::string& type : {taken, given}) i.framework->check_dtype(type);
-    for (const std::string& type : i.description.uses) i.framework->check_dtype(type);
-    std::string operands;
-    for (const auto& [type, words] : i.description.operands)
-      if (type == taken) operands = words;
+    for (const CallableArgument& a : i.description.arguments)
+      if (!a.type.empty()) i.framework->check_dtype(a.type);
     assay_variant v{};
     v.struct_size = sizeof v;
-    v.op = op;
+    v.op = static_cast<std::int32_t>(i.description.op);
     v.name = keep(i.words.name);
     v.in_dtype = keep(taken);
     v.out_dtype = keep(given);
     v.device_type = device;
     v.run = run;
-    v.operands = keep(operands);
+    // torch.tensor([3, 5]) is int64. JAX has int64 only on request.
+    v.operands = keep(
+        callable_operands(i.description.arguments, taken, i.description.tensors == "jax" ? "i32" : "i64"));
     kept->variants.push_back(v);
   }
   kept->plugin = {sizeof(assay_plugin), ASSAY_ABI_VERSION, sizeof(assay_variant),
@@ -162,14 +160,14 @@ std::unique_ptr<WorkerKernels> open_python(Loaded& loaded) {
     const std::string version = py.Py_GetVersion();
     loaded.made_of.set("CPython " + version.substr(0, version.find(' ')) + ", " + i.framework->version() +
                        ", " + (device == python::kHost ? "host" : "device") + " memory" +
-                       i.description.read_as);
+                       callable_read_as(i.description.arguments));
     i.kernel = std::make_unique<python::Kernel>(std::move(i.target), std::move(i.description),
-                                                std::move(i.framework), i.words.op);
+                                                std::move(i.framework));
     loaded.error.set(kernels->read(plugin));
   });
   if (status != 0) {
     loaded.lacks = said.kind == "lacks";
-    loaded.error.set(said.text.starts_with("threw an exception: ") ? said.text.substr(20) : said.text);
+    loaded.error.set(said.raised.empty() ? said.text : said.raised);
   }
   return kernels;
 }

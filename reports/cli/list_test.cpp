@@ -77,9 +77,6 @@ TEST(List, OtherListsOfOperationsAreThoseOfTheTable) {
   // A backward pass is not declared there.
   EXPECT_EQ(words_behind(text("kernels/adapter/variant.h"), "kNames[] = {", "}"),
             ops_that([](Op op) { return op != Op::softmax_backward; }));
-  const std::string reader = text("kernels/python/worker/reader.py");
-  EXPECT_EQ(words_behind(reader, "SELECTING = (", ")"), ops_that(selects));
-  EXPECT_EQ(words_behind(reader, "KEEPING = (", ")"), ops_that(keeps_a_set));
 }
 
 TEST(List, NumbersOfPluginsAreThoseOfTheTable) {

@@ -154,16 +154,28 @@ Role operand_role(const Parameter& p, std::string_view name) {
   if (integer && is_word_of(kLengths, name)) return Role::lengths;
   return Role::none;
 }
-std::string names_without_types() {
+std::string_view untyped_role(std::string_view name) {
   // A C++ pointer called bias may also hold one row, so a launcher's author is asked. A tensor's shape shows
   // it.
-  std::string all = std::string("scale=") + kScale + ";temperature=" + kTemperature +
-                    ";temperatures=" + kTemperatures + ";bias=" + kBias +
-                    " bias;bias_row=biasrow rowbias;lengths=" + kLengths + ";mask=" + kMask + ";out=";
-  for (const Names& n : kPointerNames)
-    if (n.role == Role::out) all += n.names;
-  std::ranges::replace(all, ' ', ',');
-  return all;
+  return is_scale(name)                              ? "scale"
+         : is_temperature(name)                      ? "temperature"
+         : is_word_of(kTemperatures, name)           ? "temperatures"
+         : name == "bias" || is_word_of(kBias, name) ? "bias"
+         : name == "biasrow" || name == "rowbias"    ? "bias_row"
+         : is_word_of(kLengths, name)                ? "lengths"
+         : is_mask(name)                             ? "mask"
+         : pointer_role(name) == Role::out           ? "out"
+                                                     : "";
+}
+bool is_blas_alpha(std::string_view name, bool beta) { return name == "alpha" && beta; }
+bool may_scale_results(std::string_view name, Op op) { return selects(op) && name.find("temp") == name.npos; }
+std::string scale_question(const std::string& name) {
+  return "does it scale the logits or the results? --arg " + name + "=scale says the logits; --arg " + name +
+         "=1 checks it at that value and no other";
+}
+std::string not_judged(const std::string& what, Op op, const std::string& without, bool value) {
+  return what + " is not judged for " + assay::name(op) + ": --arg " + without +
+         (value ? " checks it at that value and no other" : " checks it without");
 }
 bool is_operand(Role r) {
   return r == Role::mask_keep || r == Role::mask_drop || r == Role::bias || r == Role::bias_row ||

@@ -38,10 +38,19 @@ bool is_threshold(std::string_view name);
 bool is_mask(std::string_view name);
 /// The role of a const pointer whose name and type say bias, bias_row, lengths or temperature; else none.
 Role operand_role(const Parameter& p, std::string_view name);
-/// For parameters without types, as in Python: "scale=scale,smscale;temperature=...". It lists the plain
-/// names of scale, temperature, temperatures (one for each row), bias, bias_row, lengths, masks of any kind,
-/// and outputs.
-std::string names_without_types();
+/// The role of a parameter without a type, as in Python: scale, temperature, temperatures (one for each row),
+/// bias, bias_row, lengths, mask (of any kind), out; else empty.
+std::string_view untyped_role(std::string_view name);
+
+// What readers of launchers and of callables say alike.
+
+/// y = alpha softmax(x) + beta y, as in BLAS: alpha is not a factor of the logits.
+bool is_blas_alpha(std::string_view name, bool beta);
+/// A router's scale is a factor of its results.
+bool may_scale_results(std::string_view name, Op op);
+std::string scale_question(const std::string& name);
+/// Why an operand is refused, and how the kernel can be checked `without` it, or at that value.
+std::string not_judged(const std::string& what, Op op, const std::string& without, bool value);
 /// True for what is read besides the logits.
 bool is_operand(Role r);
 bool is_lse(std::string_view name);

@@ -103,8 +103,7 @@ void RoleReader::check() {
 
 std::string RoleReader::not_judged(const Parameter& p, const std::string& what) const {
   const bool pointer = p.pointers > 0;
-  return what + " is not judged for " + name(s_.op) + ": --arg " + handle(p) +
-         (pointer ? "=nullptr checks it without" : "=1 checks it at that value and no other");
+  return assay::not_judged(what, s_.op, handle(p) + (pointer ? "=nullptr" : "=1"), !pointer);
 }
 
 void RoleReader::check_operand(const Parameter& p) const {
@@ -112,10 +111,8 @@ void RoleReader::check_operand(const Parameter& p) const {
   const bool scales = p.role == Role::scale || p.role == Role::temperature;
   if (!(scales ? judged_operands(s_.op) & operand::any_scale : judged_operands(s_.op) & operand::lengths))
     refuse(p, not_judged(p, name(p.role)));
-  // A router's scale is a factor of its results.
-  if (p.role == Role::scale && selects(s_.op) && !said(p) && plain_name(p).find("temp") == std::string::npos)
-    refuse(p, "does it scale the logits or the results? --arg " + handle(p) +
-                  "=scale says the logits; --arg " + handle(p) + "=1 checks it at that value and no other");
+  if (p.role == Role::scale && !said(p) && may_scale_results(plain_name(p), s_.op))
+    refuse(p, scale_question(handle(p)));
 }
 
 void RoleReader::workspaces() {

@@ -39,7 +39,6 @@ class RoleReader {
   /// d_output is the gradient of the output. But if d_ stands before every buffer, it means "device".
   void backward_from_name(Parameter& p);
   void from_name(Parameter& p);
-  /// True for y = alpha softmax(x) + beta y, as in BLAS. There alpha is not a factor of the logits.
   bool has_beta() const;
   bool said(const Parameter& p) const { return said_[static_cast<std::size_t>(&p - s_.parameters.data())]; }
   /// A const parameter never becomes a result because of its name: (float* x, const float* y) reads y.

@@ -166,7 +166,7 @@ void RoleReader::from_name(Parameter& p) {
     for (char& c : lower)
       if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     if (p.role == Role::none) p.role = pitch_role(lower);
-  } else if ((is_number(p) || is_real_number(p)) && is_scale(n) && !(n == "alpha" && has_beta())) {
+  } else if ((is_number(p) || is_real_number(p)) && is_scale(n) && !is_blas_alpha(n, has_beta())) {
     p.role = Role::scale;
   } else if (is_number(p) && is_temperature(n)) {
     p.role = Role::temperature;

@@ -73,7 +73,8 @@ bool Raised::out_of_memory() const {
 Ref need(Object* object) {
   if (object) return Ref(object);
   const Raised raised = take_raised();
-  throw Failure{"threw an exception: " + raised.words(), raised.out_of_memory() ? "memory" : "threw"};
+  const std::string words = raised.words();
+  throw Failure{"threw an exception: " + words, raised.out_of_memory() ? "memory" : "threw", words};
 }
 
 Ref text_of(const std::string& utf8) {

@@ -182,6 +182,7 @@ class Ref {
 struct Failure {
   std::string text;
   std::string kind = "other";
+  std::string raised = {};  // of an exception: its words, without "threw an exception: "
 };
 
 /// The exception that Python has just raised; it is no longer raised afterwards.

@@ -12,13 +12,12 @@ struct Kernel::Launch {
   std::vector<Ref> wrapped;  // of the outputs, if the callable takes them
 };
 
-Kernel::Kernel(std::unique_ptr<Target> target, Description description, std::unique_ptr<Framework> framework,
-               const std::string& op)
+Kernel::Kernel(std::unique_ptr<Target> target, Description description, std::unique_ptr<Framework> framework)
     : target_(std::move(target)),
       description_(std::move(description)),
       framework_(std::move(framework)),
-      flat_(op == "lse"),
-      selects_(op.find("topk") != op.npos) {}
+      flat_(description_.op == Op::lse),
+      selects_(selects(description_.op)) {}
 
 void Kernel::begin_timed() {
   timing_ = true;
@@ -48,7 +47,7 @@ void Kernel::run(const assay_call& call) {
   framework_->leave(entered, device);
 }
 
-Ref Kernel::operand(const Argument& a, const assay_call& call) {
+Ref Kernel::operand(const CallableArgument& a, const assay_call& call) {
   const bool mask = a.role == "mask_keep" || a.role == "mask_drop";
   const assay_tensor* const t = mask                         ? call.mask
                                 : a.role == "lengths"        ? call.lengths
@@ -59,9 +58,8 @@ Ref Kernel::operand(const Argument& a, const assay_call& call) {
   return framework_->wrap(View(*t, false, mask && (a.type.empty() || a.type == "bool")));
 }
 
-Ref Kernel::given(const Argument& a, Launch& l) {
+Ref Kernel::given(const CallableArgument& a, Launch& l) {
   const auto real = [](float value) { return need(py.PyFloat_FromDouble(static_cast<double>(value))); };
-  if (a.role == "literal") return a.constant;
   if (a.role == "in") return framework_->wrap(l.logits);
   if (a.role == "out") return l.wrapped.at(0);
   if (a.role == "indices") return l.wrapped.at(1);
@@ -83,12 +81,13 @@ void Kernel::launch(Launch& l) {
   if (description_.writes)
     for (const View& out : l.outs) l.wrapped.push_back(framework_->wrap(out));
   std::size_t places = 0;
-  for (const Argument& a : description_.arguments) places += a.by_place ? 1 : 0;
+  for (const CallableArgument& a : description_.arguments) places += a.by_place ? 1 : 0;
   const Ref positional = need(py.PyTuple_New(static_cast<std::ptrdiff_t>(places))),
             keywords = need(py.PyDict_New());
   std::ptrdiff_t at = 0;
-  for (const Argument& a : description_.arguments) {
-    Ref value = given(a, l);
+  for (std::size_t i = 0; i < description_.arguments.size(); ++i) {
+    const CallableArgument& a = description_.arguments[i];
+    Ref value = description_.constants[i] ? description_.constants[i] : given(a, l);
     if (a.by_place)
       py.PyTuple_SetItem(positional.get(), at++, value.release());
     else

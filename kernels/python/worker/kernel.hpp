@@ -14,8 +14,7 @@ namespace assay::python {
 
 class Kernel {
  public:
-  Kernel(std::unique_ptr<Target> target, Description description, std::unique_ptr<Framework> framework,
-         const std::string& op);
+  Kernel(std::unique_ptr<Target> target, Description description, std::unique_ptr<Framework> framework);
 
   /// Throws a Failure. Needs the interpreter's lock.
   void run(const assay_call& call);
@@ -31,8 +30,8 @@ class Kernel {
     View out;
   };
   void launch(Launch& launch);
-  Ref given(const Argument& argument, Launch& launch);
-  Ref operand(const Argument& argument, const assay_call& call);
+  Ref given(const CallableArgument& argument, Launch& launch);
+  Ref operand(const CallableArgument& argument, const assay_call& call);
 
   const std::unique_ptr<Target> target_;
   const Description description_;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/adapter/entry/callable_roles.hpp"
 #include "kernels/python/worker/api.hpp"
 #include "kernels/python/worker/words.hpp"
 
@@ -28,26 +29,19 @@ class Target {
   Ref module_, function_, code_;
 };
 
-/// What one parameter of the callable gets.
-struct Argument {
-  bool by_place = true;
-  std::string role, type, name;
-  Ref constant;  // of --arg NAME=VALUE
-};
-
 /// What reader.py says of the callable. It is the project's only Python code that runs after the import, so
 /// it runs in a process of its own, and the processes that launch get its answer as text. Throws a Failure.
-std::string read_signature(const Target& target, const Words& words);
+std::string read_signature(const Target& target);
 
 /// What a callable takes.
 struct Description {
-  std::string tensors, device, read_as;
+  std::string tensors, device;
+  Op op = Op::softmax;
   bool writes = false;
-  std::vector<std::string> uses;                              // types that --arg names
-  std::vector<std::pair<std::string, std::string>> operands;  // of each type of logits
-  std::vector<Argument> arguments;
+  std::vector<CallableArgument> arguments;
+  std::vector<Ref> constants;  // of each argument that is one
 };
-/// Throws a Failure, also where the answer leaves out what an --arg says.
+/// Throws a Failure.
 Description describe(const std::string& answer, const Words& words);
 
 }  // namespace assay::python

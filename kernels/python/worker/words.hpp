@@ -21,7 +21,6 @@ struct Words {
   std::string op;
   std::string pairs;                   // "f32 f16:f32"
   std::string where;                   // "host" by --host, "none" if no GPU is usable, otherwise "gpu"
-  std::string roles;                   // names of parameters (names_without_types)
   std::vector<std::string> arguments;  // of --arg
 };
 
@@ -35,7 +34,7 @@ inline std::string written(const Words& w) {
     all.append(reinterpret_cast<const char*>(&n), sizeof n).append(text);
   };
   for (const std::string& text : {std::string(w.is_file ? "file" : "module"), w.place, w.source, w.function,
-                                  w.name, w.op, w.pairs, w.where, w.roles})
+                                  w.name, w.op, w.pairs, w.where})
     put(text);
   for (const std::string& text : w.arguments) put(text);
   const std::uint64_t n = all.size();
@@ -57,9 +56,9 @@ inline std::optional<Words> read_words(std::string_view file) {
     all.emplace_back(file.substr(sizeof n, n));
     file.remove_prefix(sizeof n + n);
   }
-  if (all.size() < 9) return {};
-  return Words{all[0] == "file", all[1], all[2], all[3], all[4],
-               all[5],           all[6], all[7], all[8], {all.begin() + 9, all.end()}};
+  if (all.size() < 8) return {};
+  return Words{
+      all[0] == "file", all[1], all[2], all[3], all[4], all[5], all[6], all[7], {all.begin() + 8, all.end()}};
 }
 
 }  // namespace assay::python
