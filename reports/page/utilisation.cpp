@@ -94,7 +94,7 @@ std::string by_check(const Context& c, const std::string& backend) {
 std::string defects(const Context& c) {
   std::string out;
   for (const ClassUtilisation& u : class_utilisation(c.keys))
-    if (u.largest.value < kDefectOfBound && !hidden_by_rounding(u))
+    if (u.largest.value < kDefectOfBound && !u.hidden)
       out += fmt::format(
           "<li><b>defect of the bound</b>: {} on <code>@{}</code>, check {}: at most {} over "
           "{} comparisons</li>",

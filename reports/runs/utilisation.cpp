@@ -22,7 +22,10 @@ std::vector<ClassUtilisation> class_utilisation(const std::vector<const KeyTally
     for (std::size_t i = 0; i < std::size(kBoundChecks); ++i) {
       const std::string kind = class_of(k->info);
       const auto [it, fresh] = index.try_emplace({k->info.backend, kind, kBoundChecks[i]}, out.size());
-      if (fresh) out.push_back({k->info.backend, kind, kBoundChecks[i], {}, 0});
+      // With 16-bit arithmetic, only rows of one or two terms are judged.
+      const bool hidden = (k->info.dtype == "f16" || k->info.dtype == "bf16") &&
+                          (std::string_view(kBoundChecks[i]) == "element" || k->info.internals != "f32");
+      if (fresh) out.push_back({k->info.backend, kind, kBoundChecks[i], {}, 0, hidden});
       out[it->second].judged += k->checks[i].judged;
       out[it->second].largest.take(k->checks[i].largest);
     }
@@ -33,12 +36,6 @@ std::vector<ClassUtilisation> class_utilisation(const std::vector<const KeyTally
 std::vector<ClassUtilisation> class_utilisation(const ReportData& data) {
   const Digest d(data, Digest::Depth::counts);
   return class_utilisation(pointers(d));
-}
-
-bool hidden_by_rounding(const ClassUtilisation& u) {
-  const bool narrow = u.kind.ends_with(" f16 outputs") || u.kind.ends_with(" bf16 outputs");
-  // With 16-bit arithmetic, only rows of one or two terms are judged.
-  return narrow && (u.check == "element" || u.kind.find("f32 sums, ") == std::string::npos);
 }
 
 }  // namespace assay

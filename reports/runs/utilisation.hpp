@@ -22,11 +22,11 @@ struct ClassUtilisation {
   std::string backend, kind, check;  // kind: see class_of
   Extreme largest;
   std::int64_t judged = 0;  // number of comparisons
+  /// Rounding hides the bound. If an f32 result is rounded to 16 bits at the end, elements and logarithms are
+  /// judged by what rounds to them (VERDICT.md, section 2), so a right output hardly ever uses any of its
+  /// bound. The same holds for 16-bit arithmetic, of which only a few rows can be judged.
+  bool hidden = false;
 };
-/// True if rounding hides the bound. If an f32 result is rounded to 16 bits at the end, elements and
-/// logarithms are judged by what rounds to them (VERDICT.md, section 2), so a right output hardly ever uses
-/// any of its bound. The same holds for 16-bit arithmetic, of which only a few rows can be judged.
-bool hidden_by_rounding(const ClassUtilisation& u);
 /// All classes and checks that compared something, in the order of the keys.
 std::vector<ClassUtilisation> class_utilisation(const std::vector<const KeyTally*>& keys);
 std::vector<ClassUtilisation> class_utilisation(const ReportData& data);

@@ -175,11 +175,7 @@ std::string own_rooflines(const Context& c) {
 std::vector<std::string> headlines(const Context& c) {
   std::vector<std::string> out;
   for (const PaperClaim& p : paper_claims(c)) {
-    // The paper's three best-known sentences.
-    const bool told = p.what.starts_with("batch 4000, V from 4000: online") ||
-                      p.what.starts_with("batch 10, V above") ||
-                      p.what.starts_with("batch 4000, top-5 at V = 25");
-    if (!told || p.points.empty()) continue;
+    if (!p.best_known || p.points.empty()) continue;
     out.push_back(fmt::format("{} ({}): {}; the paper: {} - {}", p.what, p.forms->title, times(p.median),
                               p.published, p.verdict()));
   }

@@ -79,22 +79,23 @@ std::vector<PaperClaim> paper_claims(const Context& c) {
   std::vector<PaperClaim> out;
   for (const PaperForms& f : kPaperForms) {
     const auto add = [&](const char* what, const char* published, double low, double high, const char* slow,
-                         const char* fast, std::int64_t rows, int k, std::int64_t from, std::int64_t to) {
-      PaperClaim p{what, published, low, high, &f, slow, fast, rows, k, k, {}, 0, 0, 0, ""};
+                         const char* fast, std::int64_t rows, int k, std::int64_t from, std::int64_t to,
+                         bool best_known = false) {
+      PaperClaim p{what, published, low, high, &f, slow, fast, rows, k, k, {}, 0, 0, 0, "", best_known};
       measure(c, p, from, to);
       out.push_back(std::move(p));
     };
     add("batch 4000, V up to 1000: online over safe", "equal", 1, 1, f.safe, f.online, 4000, 0, 1, 1000);
     add("batch 4000, V from 4000: online over safe", "about 1.3x, limit 4/3", 1.3, 1.3, f.safe, f.online,
-        4000, 0, 4000, kAny);
+        4000, 0, 4000, kAny, true);
     add("batch 4000, V from 4000: naive over safe", "about 1.3x", 1.3, 1.3, f.safe, f.naive, 4000, 0, 4000,
         kAny);
     add("batch 10, V above 1000: online over safe", "about 1.15x", 1.15, 1.15, f.safe, f.online, 10, 0, 1001,
-        kAny);
+        kAny, true);
     add("batch 4000, V = 129,024: online over safe", "1.285x, its own code on an H200", 1.285, 1.285, f.safe,
         f.online, 4000, 0, 129024, 129024);
     add("batch 4000, top-5 at V = 25,000: fused online over unfused safe", "about 5x", 5, 5, f.unfused_safe,
-        f.fused_online, 4000, 5, 25000, 25000);
+        f.fused_online, 4000, 5, 25000, 25000, true);
     add("batch 4000, top-5, all V from 1000: fused online over unfused safe", "1.5x rising to 5x", 1.5, 5,
         f.unfused_safe, f.fused_online, 4000, 5, 1000, kAny);
     add("batch 4000, top-5 at V = 129,024: fused online over unfused safe", "3.48x, its own code on an H200",

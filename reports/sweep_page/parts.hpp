@@ -107,6 +107,7 @@ struct PaperClaim {
   std::vector<Point> points;
   double median = 0, least = 0, most = 0;  // NaN without points
   std::string why;                         // the ratio that the accesses allow
+  bool best_known = false;                 // one of the paper's three best-known sentences
   const char* verdict() const;             // reproduced, more, less, not in this run
 };
 std::vector<PaperClaim> paper_claims(const Context& c);

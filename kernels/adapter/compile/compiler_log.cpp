@@ -119,7 +119,7 @@ bool in_adapter(const std::string& log) {
   return false;
 }
 
-std::string behind_macro(const std::string& function, const std::string& source,
+BehindMacro behind_macro(const std::string& function, const std::string& source,
                          const std::set<std::string>& texts) {
   const std::string plain_name = function.substr(0, function.find('<'));
   std::string maker;
@@ -132,14 +132,15 @@ std::string behind_macro(const std::string& function, const std::string& source,
       if (words.size() < 2 || !words[0].is("define") || words[1].kind != SourceToken::word) continue;
       const std::string name(words[1].spelling), line = std::to_string(t.line);
       if (name == plain_name)
-        return source + ": " + in_quotes(name) + " is a macro (line " + line +
-               "): --entry takes the function that it makes or calls";
+        return {source + ": " + in_quotes(name) + " is a macro (line " + line +
+                    "): --entry takes the function that it makes or calls",
+                true};
       if (maker.empty() && t.spelling.find("##") != t.spelling.npos)
         maker = in_quotes(name) + " (line " + line + ")";
     }
   if (maker.empty()) return {};
-  return source + ": has no function " + in_quotes(function) + ", which --entry names; the macro " + maker +
-         " makes names by ##: --entry takes one that a use of it makes";
+  return {source + ": has no function " + in_quotes(function) + ", which --entry names; the macro " + maker +
+          " makes names by ##: --entry takes one that a use of it makes"};
 }
 
 std::string unspoken(const std::string& log) {

@@ -14,9 +14,12 @@ std::string first_error(const std::string& log);
 /// True if the first error is in the adapter. Then the call of the entry is wrong, and not the author's file.
 bool in_adapter(const std::string& log);
 
-/// Why a function of this name is not found, if macros are the reason: its name is a macro's, or a macro
-/// makes names with ##. Otherwise empty. `texts` and `source` are as below.
-std::string behind_macro(const std::string& function, const std::string& source,
+struct BehindMacro {
+  std::string why;      // empty: macros are not the reason
+  bool itself = false;  // the name is a macro's; otherwise a macro makes names with ##
+};
+/// Why a function of this name is not found. `texts` and `source` are as below.
+BehindMacro behind_macro(const std::string& function, const std::string& source,
                          const std::set<std::string>& texts);
 
 /// What the host executor does not support, with its place: "my.cu:7:3: unsupported: executor: __viadd ...".

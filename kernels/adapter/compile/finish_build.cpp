@@ -40,9 +40,13 @@ std::vector<EntryToken> words_of(std::string_view text) {
   }
 }
 
+struct UnknownWord {
+  std::string why;           // empty: there is none
+  bool is_function = false;  // otherwise it is in a value of --arg
+};
 /// Finds a word of the entry that neither the file nor the files it includes with quotes have: the function's
-/// name, or a name in a value of --arg. Empty if they have all words.
-std::string unknown_word(const OneFile& file, const std::set<fs::path>& texts) {
+/// name, or a name in a value of --arg.
+UnknownWord unknown_word(const OneFile& file, const std::set<fs::path>& texts) {
   if (file.entry.empty()) return {};
   std::set<std::string, std::less<>> known;
   for (const fs::path& p : texts) {
@@ -61,12 +65,12 @@ std::string unknown_word(const OneFile& file, const std::set<fs::path>& texts) {
   for (const EntrySignature& s : entries_of(file)) {
     const std::string name = s.function.substr(0, s.function.find('<'));
     if (const std::string word = missing(name); !word.empty())
-      return file.source + ": has no function " + in_quotes(word) + ", which --entry names";
+      return {file.source + ": has no function " + in_quotes(word) + ", which --entry names", true};
     for (const Parameter& p : s.parameters)
       if (p.role == Role::literal)
         if (const std::string word = missing(p.literal); !word.empty())
-          return "--arg " + in_quotes(p.name + "=" + p.literal) + ": " + in_quotes(word) +
-                 " is not to be found in " + file.source;
+          return {"--arg " + in_quotes(p.name + "=" + p.literal) + ": " + in_quotes(word) +
+                  " is not to be found in " + file.source};
   }
   return {};
 }
@@ -105,13 +109,12 @@ void explain(const BuildOrder& o, const std::string& text, const fs::path& log) 
   if (!in_adapter(text)) return;
   std::set<std::string> contents;
   for (const fs::path& p : o.texts) contents.insert(read_text(p));
-  const std::string unknown = unknown_word(o.file, o.texts);
+  const UnknownWord unknown = unknown_word(o.file, o.texts);
   for (const EntrySignature& s : entries_of(o.file)) {
-    const std::string macro = behind_macro(s.function, o.file.source, contents);
-    const bool named = unknown.empty() || unknown.starts_with("--arg");
+    const BehindMacro macro = behind_macro(s.function, o.file.source, contents);
     const std::string fits_not = misfit(text, s.function, o.file.source, contents, log.string());
-    const bool absent = !named || macro.find(" is a macro") != macro.npos;
-    for (const std::string& why : {absent ? macro : std::string(), unknown, fits_not})
+    const bool absent = unknown.is_function || macro.itself;
+    for (const std::string& why : {absent ? macro.why : std::string(), unknown.why, fits_not})
       if (!why.empty()) throw InputError(why);
   }
 }

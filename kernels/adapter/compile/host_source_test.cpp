@@ -130,13 +130,13 @@ TEST(CompilerLog, TheFirstErrorInOneLine) {
 TEST(CompilerLog, FunctionsThatMacrosMake) {
   const std::set<std::string> pastes = {
       "int a;\n#define MAKE(T) \\\n  void softmax_##T(T* x) {}\nMAKE(float)\n"};
-  EXPECT_EQ(behind_macro("softmax_half", "my.cu", pastes),
+  EXPECT_EQ(behind_macro("softmax_half", "my.cu", pastes).why,
             "my.cu: has no function 'softmax_half', which --entry names; the macro 'MAKE' (line 2) makes "
             "names by ##: "
             "--entry takes one that a use of it makes");
-  EXPECT_EQ(behind_macro("MAKE", "my.cu", pastes),
+  EXPECT_EQ(behind_macro("MAKE", "my.cu", pastes).why,
             "my.cu: 'MAKE' is a macro (line 2): --entry takes the function that it makes or calls");
-  EXPECT_EQ(behind_macro("f", "my.cu", {"#define N 3\n#include <x>\n"}), "");
+  EXPECT_EQ(behind_macro("f", "my.cu", {"#define N 3\n#include <x>\n"}).why, "");
 }
 
 TEST(CompilerLog, ATemplateThatIsNotDeduced) {
