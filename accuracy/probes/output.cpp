@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes of the outputs: the exp in the numerators, and the division. shift.cpp has the probes of the shift,
+// Probes of the outputs: the exp in the numerators, and the division. policy.cpp has the probes of the shift,
 // and of whether numerators use the final maximum.
 #include <fmt/format.h>
 

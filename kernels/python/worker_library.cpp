@@ -21,7 +21,6 @@
 #include "kernels/isolation/worker/plugin_library.hpp"
 #include "kernels/plugin.h"
 #include "kernels/python/worker/kernel.hpp"
-#include "kernels/python/worker/opened.hpp"
 #include "kernels/python/worker/warm.hpp"
 #include "reference/problem.hpp"
 

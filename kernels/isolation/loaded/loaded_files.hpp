@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which files the workers of a kernel have mapped since they began to load it. The operating system says so,
 // not the worker: /proc/PID/maps. What Python code opens to read is mapped for this purpose
-// (kernels/python/worker/opened.hpp).
+// (kernels/python/worker/warm.hpp).
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,6 +17,14 @@
 #include <vector>
 
 namespace assay::isolation {
+
+// Which functions of the system a shared object imports that a launcher of a softmax has no need of.
+
+/// In alphabetical order: functions that tell the time, the environment, the process or chance, that open
+/// files, libraries or connections, that start processes or send signals. By the dynamic symbols of an ELF
+/// file of 64 bits; empty for any other file. What a file finds by dlsym, and instructions such as syscall
+/// and rdtsc, are not seen.
+std::vector<std::string> unusual_imports(const std::filesystem::path& file);
 
 struct LoadedFile {
   /// "library" (it can be executed), "module" (Python's source), "data", "package" (of Python: its name and

@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "kernels/isolation/loaded/imports.hpp"
 #include "reference/hash/sha256.hpp"
 #include "reference/test_folder.hpp"
 

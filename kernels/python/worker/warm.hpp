@@ -13,6 +13,13 @@
 
 namespace assay::python {
 
+// Files that the interpreter opens to read: modules, data. Each is mapped as well, so that the supervisor
+// sees it in /proc/PID/maps (kernels/isolation/loaded/): it asks the operating system, not the worker. Python
+// code can not end this.
+
+/// Begins with it. Once for a process and its forks.
+void watch_opened();
+
 /// Imports what comes before the target. `may_fork`: this process will fork workers.
 void import_first(const Words& words, bool may_fork);
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "kernels/isolation/loaded/imports.hpp"
 #include "kernels/isolation/loaded/loaded_files.hpp"
 #include "reference/hash/sha256.hpp"
 #include "reports/adopt/replay.hpp"
