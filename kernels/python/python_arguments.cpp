@@ -18,12 +18,12 @@ struct PythonRole {
   std::string_view name, types;  // of its elements, with a blank between two; empty: it has only one type
 };
 constexpr std::string_view kMasks = "bool u8 i32 f16 bf16 f32", kBiases = "f16 bf16 f32";
-constexpr PythonRole kRoles[] = {{"mask_keep", kMasks}, {"mask_drop", kMasks},  {"bias", kBiases},
-                                 {"bias_row", kBiases}, {"lengths", "i32 i64"}, {"scale", ""},
-                                 {"temperature", ""},   {"temperatures", ""},   {"in", ""},
-                                 {"out", ""},           {"indices", ""},        {"k", ""},
-                                 {"threshold", ""},     {"rows", ""},           {"V", ""},
-                                 {"stream", ""}};
+constexpr PythonRole kPythonRoles[] = {{"mask_keep", kMasks}, {"mask_drop", kMasks},  {"bias", kBiases},
+                                       {"bias_row", kBiases}, {"lengths", "i32 i64"}, {"scale", ""},
+                                       {"temperature", ""},   {"temperatures", ""},   {"in", ""},
+                                       {"out", ""},           {"indices", ""},        {"k", ""},
+                                       {"threshold", ""},     {"rows", ""},           {"V", ""},
+                                       {"stream", ""}};
 
 [[noreturn]] void refuse(const std::string& argument, const std::string& why) {
   throw InputError("--arg " + in_quotes(argument) + ": " + why);
@@ -43,10 +43,10 @@ bool is_value(std::string_view s) {
 }
 
 void check_role(const std::string& argument, std::string_view role, std::string_view type, bool typed) {
-  const auto known = std::ranges::find(kRoles, role, &PythonRole::name);
-  if (known == std::end(kRoles)) {
+  const auto known = std::ranges::find(kPythonRoles, role, &PythonRole::name);
+  if (known == std::end(kPythonRoles)) {
     std::string all;
-    for (const PythonRole& r : kRoles) all += (all.empty() ? "" : ", ") + std::string(r.name);
+    for (const PythonRole& r : kPythonRoles) all += (all.empty() ? "" : ", ") + std::string(r.name);
     refuse(argument, "neither a role (" + all + ") nor a value (a number, None, True, False)");
   }
   if (!typed) return;

@@ -3,6 +3,7 @@
 
 #include "kernels/adapter/entry/call_source.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
+#include "kernels/declaration.hpp"
 #include "reference/text.hpp"
 
 namespace assay {
@@ -51,16 +52,10 @@ std::string called(const Parameter& p) {
 /// Adds the words of the signature's limits that the declaration does not have itself.
 std::string with_limits(const std::string& declaration, const EntrySignature& s, bool host) {
   std::string all = declaration;
-  std::string limits = s.limits();
-  if (!s.has(Role::stream) && !host) limits += std::string(limits.empty() ? "" : "; ") + "stream=default";
-  for (std::size_t at = 0; at < limits.size();) {
-    std::size_t end = limits.find("; ", at);
-    if (end == limits.npos) end = limits.size();
-    const std::string word = limits.substr(at, end - at);
-    if (declaration.find(word.substr(0, word.find('=') + 1)) == declaration.npos)
-      all += (all.empty() ? "" : "; ") + word;
-    at = end + 2;
-  }
+  std::vector<EntryLimit> limits = s.limits();
+  if (!s.has(Role::stream) && !host) limits.push_back({"stream", "default"});
+  for (const auto& [word, value] : limits)
+    if (declared_value(declaration, word).empty()) all += (all.empty() ? "" : "; ") + word + "=" + value;
   return all;
 }
 

@@ -49,6 +49,8 @@ Facts facts_of(const std::string& line) {
       if (p.role == Role::workspace) offsets += "[" + p.offset + "]";
       if (p.role == Role::rows) facts["rows"] = p.name;
     }
+    std::string limits;
+    for (const auto& [word, value] : s.limits()) limits += (limits.empty() ? "" : "; ") + word + "=" + value;
     constexpr const char* kReturned[] = {"nothing", "a status", "success"};
     facts.insert({{"roles", roles},
                   {"function", s.function},
@@ -56,7 +58,7 @@ Facts facts_of(const std::string& line) {
                   {"op", name(s.op)},
                   {"in", name(s.in)},
                   {"out", name(s.out)},
-                  {"limits", s.limits()},
+                  {"limits", limits},
                   {"operands", text_of(s.operands())},
                   {"workspace", s.workspace_bytes},
                   {"offsets", offsets},

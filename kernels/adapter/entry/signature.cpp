@@ -207,27 +207,27 @@ const Parameter* EntrySignature::find(Role r) const {
   return at == parameters.end() ? nullptr : &*at;
 }
 
-std::string EntrySignature::limits() const {
-  std::string s;
-  const auto add = [&](const std::string& word) { s += (s.empty() ? "" : "; ") + word; };
+std::vector<EntryLimit> EntrySignature::limits() const {
+  std::vector<EntryLimit> all;
+  const auto add = [&](const char* word, std::string value) { all.push_back({word, std::move(value)}); };
   // An entry that does not get the pitches can only take dense rows.
   if (one_row) {
     // Each row is a call of its own, so the rows may lie anywhere.
   } else if (!has(Role::in_pitch) ||
              (!has(Role::out_pitch) && (op == Op::softmax || op == Op::log_softmax || keeps_a_set(op)))) {
-    add("dense=yes");
+    add("dense", "yes");
   }
   if (const Parameter* V = find(Role::V)) {
-    if (V->scalar == Scalar::i32) add("max_V=2147483647");
-    if (V->scalar == Scalar::u32) add("max_V=4294967295");
-    if (V->scalar == Scalar::i16) add("max_V=32767");
-    if (V->scalar == Scalar::i8) add("max_V=127");
+    if (V->scalar == Scalar::i32) add("max_V", "2147483647");
+    if (V->scalar == Scalar::u32) add("max_V", "4294967295");
+    if (V->scalar == Scalar::i16) add("max_V", "32767");
+    if (V->scalar == Scalar::i8) add("max_V", "127");
   }
-  if (has(Role::m) && has(Role::d) && op != Op::normalizer) add("normalizer=yes");
-  if (has(Role::inout)) add("in_place=yes");
-  if (fixed_V > 0) add("V_in={" + std::to_string(fixed_V) + "}");
-  if (fixed_k > 0) add("max_k=" + std::to_string(fixed_k));
-  return s;
+  if (has(Role::m) && has(Role::d) && op != Op::normalizer) add("normalizer", "yes");
+  if (has(Role::inout)) add("in_place", "yes");
+  if (fixed_V > 0) add("V_in", "{" + std::to_string(fixed_V) + "}");
+  if (fixed_k > 0) add("max_k", std::to_string(fixed_k));
+  return all;
 }
 
 Operands EntrySignature::operands() const {

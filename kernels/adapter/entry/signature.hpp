@@ -70,6 +70,10 @@ struct Parameter {
 /// What a launcher returns. A status (int, cudaError_t, cublasStatus_t) is 0 on success, a bool is true.
 enum class Returned { nothing, status, success };
 
+struct EntryLimit {
+  std::string word, value;  // "dense", "yes"
+};
+
 struct EntrySignature {
   std::string function;  // softmax, ns::softmax, softmax<float>
   Returned returned = Returned::nothing;
@@ -85,8 +89,8 @@ struct EntrySignature {
 
   const Parameter* find(Role r) const;
   bool has(Role r) const { return find(r) != nullptr; }
-  /// Limits that follow from the signature, as words of a declaration: "dense=yes; max_V=...".
-  std::string limits() const;
+  /// Limits that follow from the signature, as words of a declaration.
+  std::vector<EntryLimit> limits() const;
   /// What it reads besides the logits, from the roles and types of its parameters.
   Operands operands() const;
 };

@@ -232,9 +232,9 @@ Described PluginLibrary::describe(std::size_t entry) const {
 namespace {
 
 /// The words of a library on one line. Words that nobody can see must not look like none.
-std::string shown(const char* said) {
-  if (!said || !*said) return {};
-  std::string words = plain_text(said);
+std::string shown(const char* text) {
+  if (!text || !*text) return {};
+  std::string words = plain_text(text);
   std::ranges::replace(words, '\n', ' ');
   return words.find_first_not_of(' ') == words.npos ? "nothing that can be shown" : words;
 }
