@@ -10,6 +10,7 @@
 
 #include "accuracy/bounds/bounds.hpp"
 #include "accuracy/case/operand_values.hpp"
+#include "kernels/registry.hpp"
 #include "reference/inputs/inputs.hpp"
 
 namespace assay {
@@ -79,18 +80,18 @@ class Case {
   mutable std::unique_ptr<const Case> mpfr_, backward_, causal_;
 };
 
-/// The case as a kernel with this claim sees it for this op: its backward pass for op softmax_backward, the
+/// The case as this kernel sees it for this op: its backward pass for op softmax_backward, the
 /// rows up to the diagonal for a causal kernel, else the case itself.
-inline const Case& as_seen_by(const Claim& claim, Op op, const Case& c) {
+inline const Case& as_seen_by(const Variant& v, Op op, const Case& c) {
   if (op == Op::softmax_backward) return c.backward();
-  return claim.causal == Causal::no ? c : c.causal();
+  return v.claim.causal == Causal::no ? c : c.causal();
 }
 
 /// Empty, or why single rows of logits are no input for such a kernel. For code that draws such rows: probes,
 /// searches, properties.
-inline std::string not_plain_rows(const Claim& claim, Op op) {
+inline std::string not_plain_rows(const Variant& v, Op op) {
   if (op == Op::softmax_backward) return "a backward pass has outputs and gradients";
-  if (claim.causal != Causal::no) return "a causal kernel has squares, whose rows differ in length";
+  if (v.claim.causal != Causal::no) return "a causal kernel has squares, whose rows differ in length";
   return {};
 }
 

@@ -261,7 +261,7 @@ Record Bench::judge(const ConformanceCase& c, const Case& inputs, const GuardedL
   };
   VerdictOptions how{nullptr, options_.max_ulp};
   how.measure = [&](std::int64_t rows) { return measured_sum(v, c.V, rows); };
-  return verdict(blank(c), v, as_seen_by(v.claim, c.op, inputs), c.op, how, look);
+  return verdict(blank(c), v, as_seen_by(v, c.op, inputs), c.op, how, look);
 }
 
 namespace {
@@ -341,9 +341,8 @@ void settle(Record& r) {
 std::string difference(const Variant& variant, const Case& inputs, Op op, const GuardedLaunch& a,
                        const GuardedLaunch& b) {
   std::string where;
-  return Judgement(variant, as_seen_by(variant.claim, op, inputs), op, nullptr).same_outputs(a, b, &where)
-             ? ""
-             : where;
+  return Judgement(variant, as_seen_by(variant, op, inputs), op, nullptr).same_outputs(a, b, &where) ? ""
+                                                                                                     : where;
 }
 
 }  // namespace assay::conformance

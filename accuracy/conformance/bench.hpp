@@ -70,7 +70,7 @@ class Bench {
   /// What the buffers hold before it is drawn: anew for each launch of a case.
   GuardedLaunch prepare(const ConformanceCase& c, const Case& inputs, const Layout& layout,
                         const OperandValues* values = nullptr) const {
-    const Case& seen = as_seen_by(variant_of(c).claim, c.op, inputs);
+    const Case& seen = as_seen_by(variant_of(c), c.op, inputs);
     return {variant_of(c), problem(c), seen.logits(), drawn_layout(c, layout), {seen.gradients(), values}};
   }
   /// Runs it; counts crashes and hangs.

@@ -269,7 +269,7 @@ Record concluded(Record r, const Variant& variant, const Case& c, Judgement& j) 
 Record judge_written(const Variant& variant, const Case& given, Op op, const Pick& pick,
                      const WrittenRows& written, const CheckOptions& options) {
   // A case of a backward pass already has its gradients.
-  const Case& c = op == Op::softmax_backward ? given : as_seen_by(variant.claim, op, given);
+  const Case& c = op == Op::softmax_backward ? given : as_seen_by(variant, op, given);
   Record r = blank_record(variant, c.family(), op, shape_of(c.rows(), c.V(), pick), c.seed());
   Obstacle cannot = unjudgeable(variant, written.problem());
   if (op == Op::softmax_backward && !c.gradients())
@@ -291,7 +291,7 @@ Record judge_written(const Variant& variant, const Case& given, Op op, const Pic
 
 Record check_case(const Variant& variant, const Case& given, Op op, const Pick& pick,
                   const CheckOptions& options) {
-  const Case& c = as_seen_by(variant.claim, op, given);
+  const Case& c = as_seen_by(variant, op, given);
   Record r = blank_record(variant, c.family(), op, shape_of(c.rows(), c.V(), pick), c.seed());
   if (!variant.does(op))
     return not_judged(std::move(r),

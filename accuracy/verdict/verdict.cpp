@@ -61,7 +61,7 @@ class Verdict {
     }
 
     // A measurement needs a plain sum of exps.
-    const std::string other = not_plain_rows(variant_.claim, op_);
+    const std::string other = not_plain_rows(variant_, op_);
     MeasuredSum seen = !other.empty()     ? MeasuredSum{0, other}
                        : options_.measure ? options_.measure(0)
                                           : MeasuredSum{0, "outputs alone"};

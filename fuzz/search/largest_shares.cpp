@@ -95,7 +95,7 @@ void add_results(std::vector<LargestShare>& results, const Variant& v, std::int6
 
 std::string not_searched(const Variant& variant) {
   if (variant.op == Op::topk) return "op topk has no bound: it is right or wrong";
-  const std::string other = not_plain_rows(variant.claim, variant.op);
+  const std::string other = not_plain_rows(variant, variant.op);
   return other.empty() ? other : "a search draws rows of logits: " + other;
 }
 

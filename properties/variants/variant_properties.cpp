@@ -257,7 +257,7 @@ Outcome outcome_of(const VariantProperty& property, const std::vector<const Vari
   std::vector<const Variant*> those;
   std::copy_if(keys.begin(), keys.end(), std::back_inserter(those), [&](const Variant* v) {
     // Rows are generated as logits, so keys that read something else are left out.
-    return not_plain_rows(v->claim, v->op).empty() && property.applies(*v);
+    return not_plain_rows(*v, v->op).empty() && property.applies(*v);
   });
   if (those.empty())
     return {fmt::format("property {} of {}: it applies to no key", property.name, subject), ""};

@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(VariantsCuda, Variants, testing::ValuesIn(every_propert
 /// No key is left out: each has the general properties and one that judges its values or its selection.
 TEST(VariantProperties, ApplyToEveryKey) {
   for (const Variant& v : registry()) {
-    if (!not_plain_rows(v.claim, v.op).empty()) continue;
+    if (!not_plain_rows(v, v.op).empty()) continue;
     int applying = 0;
     for (const VariantProperty& p : variant_properties()) applying += p.applies(v);
     EXPECT_GE(applying, 6) << v.key();
@@ -137,7 +137,7 @@ TEST_P(EmptySlices, AreMergedAsNothingOrAsNan) {
       const Case c("empty_parts", rows_with_empty_parts(dtype, V, times));
       int judged = 0;
       for (const Variant& v : registry()) {
-        if (v.backend != GetParam() || v.dtype != dtype || !not_plain_rows(v.claim, v.op).empty()) continue;
+        if (v.backend != GetParam() || v.dtype != dtype || !not_plain_rows(v, v.op).empty()) continue;
         if ((times > 1 && v.op != Op::lse) || !v.variant.starts_with(only)) continue;
         const Record r = check_case(v, c, v.op, selects(v.op) ? 5 : 0);
         if (r.status == Status::unsupported) continue;

@@ -65,7 +65,7 @@ const std::vector<Subject>& sweep_subjects() {
     std::vector<Subject> list;
     // A rig has no gradients, and uses any number of rows (so no causal squares).
     for (const Variant& v : registry())
-      if (not_plain_rows(v.claim, v.op).empty()) list.push_back({v});
+      if (not_plain_rows(v, v.op).empty()) list.push_back({v});
     if (built_with_cuda())
       for (const bool accurate : {true, false})
         for (const Dtype t : {Dtype::f32, Dtype::f16, Dtype::bf16}) list.push_back(cudnn_peer(accurate, t));

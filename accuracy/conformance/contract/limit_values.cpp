@@ -41,7 +41,7 @@ Returned returned_for(const Variant& v, const std::string& family, std::int64_t 
   const Case inputs = make_case(family, v, columns, many, 1);
   Problem p = problem_of(v, v.op, many, columns,
                          selects(v.op) ? allowed_k(v, std::min(5, v.max_k), columns) : 0, columns);
-  const Case& seen = as_seen_by(v.claim, v.op, inputs);
+  const Case& seen = as_seen_by(v, v.op, inputs);
   GuardedLaunch launch(v, p, seen.logits(), fitted(plain_layout(), v, p), {seen.gradients()});
   const LaunchOutcome outcome = launch.run();
   out.launched = outcome.ok();

@@ -267,7 +267,7 @@ void run_big(Bench& bench, const std::vector<ConformanceCase>& cases) {
 std::vector<Unit> plan_big(const Planning& p) {
   std::vector<Unit> units;
   // Its parts have no gradients, and are not squares.
-  if (!not_plain_rows(p.variant.claim, op_of(p)).empty()) return units;
+  if (!not_plain_rows(p.variant, op_of(p)).empty()) return units;
   const bool device = !on_host(p.variant.backend) && !p.variant.on_executor;
   // There is enough memory, but it takes longer than a quick look.
   if (device && p.extent == Extent::quick && !p.named) return units;

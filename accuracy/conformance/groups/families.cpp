@@ -104,7 +104,7 @@ std::vector<Unit> plan_families(const Planning& p) {
                           ? !p.narrow.V && !p.narrow.rows && !p.narrow.op && !p.narrow.pick.any()
                           : p.narrow.family == kProbeFamily;
   // Probes need an exp, a maximum and a division.
-  if (probed && not_plain_rows(p.variant.claim, p.variant.op).empty())
+  if (probed && not_plain_rows(p.variant, p.variant.op).empty())
     units.push_back(probe_unit({kProbeFamily, 0, 0, p.variant.op, 0}));
   return units;
 }
@@ -164,7 +164,7 @@ void run_family(Bench& bench, const std::vector<ConformanceCase>& cases) {
 
 void run_probe(Bench& bench, const std::vector<ConformanceCase>& cases) {
   const Variant& v = bench.variant_of(cases[0]);
-  if (const std::string other = not_plain_rows(v.claim, v.op); !other.empty()) {
+  if (const std::string other = not_plain_rows(v, v.op); !other.empty()) {
     const std::string asked = "probes ask for an exp, a maximum and a division: " + other;
     bench.emit(0, bench.unsupported(cases[0], obstacle(Why::op, asked)));
     return;

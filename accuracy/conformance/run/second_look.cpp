@@ -114,7 +114,7 @@ void say_nearest(Runner& run, const Variant& v, const ConformanceOptions& option
     const Case inputs = make_case(r.family, v, r.V, r.rows, options.seed);
     const Problem p = problem_of(v, *op, r.rows, r.V, r.pick(), r.V);
     GuardedLaunch launch(v, p, inputs.logits(), fitted({}, v, p));
-    if (launch.run().ok()) nearest_class(v, as_seen_by(v.claim, *op, inputs), *op, launch).tell(r);
+    if (launch.run().ok()) nearest_class(v, as_seen_by(v, *op, inputs), *op, launch).tell(r);
   }
 }
 

@@ -30,7 +30,7 @@ void add_words(std::string& all, const std::string& more) { all += (all.empty() 
 /// Empty, or why fuzz has no genomes for the kernel.
 std::string why_not_searched(const Variant& v) {
   if (const std::string why = cannot_launch(v); !why.empty()) return v.key() + ": " + why;
-  if (const std::string other = not_plain_rows(v.claim, v.op); !other.empty())
+  if (const std::string other = not_plain_rows(v, v.op); !other.empty())
     return v.key() + ": genomes are rows of logits: " + other;
   return {};
 }
@@ -41,8 +41,7 @@ std::string why_not_timed(const Variant& v, bool host_too) {
     const auto* const timed = dynamic_cast<const TimedLauncher*>(v.launcher.get());
     if (!timed) return v.key() + ": its launches are not timed";
     if (!v.operands.none()) return v.key() + ": it takes operands, and the sweep has rows of logits";
-    if (const std::string other = not_plain_rows(v.claim, v.op); !other.empty())
-      return v.key() + ": " + other;
+    if (const std::string other = not_plain_rows(v, v.op); !other.empty()) return v.key() + ": " + other;
     const std::string why = timed->cannot_time();
     return why.empty() ? "" : v.key() + ": " + why;
   }

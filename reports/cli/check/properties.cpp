@@ -100,7 +100,7 @@ void run_property(Bench& bench, const VariantProperty& property, const Conforman
 std::vector<conformance::Unit> plan_properties(const conformance::Planning& p) {
   std::vector<conformance::Unit> units;
   // Properties generate rows of logits only.
-  if (!not_plain_rows(p.variant.claim, p.variant.op).empty()) return units;
+  if (!not_plain_rows(p.variant, p.variant.op).empty()) return units;
   for (const VariantProperty& property : variant_properties()) {
     if (!property.applies(p.variant)) continue;
     conformance::Unit u;

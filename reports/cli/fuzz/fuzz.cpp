@@ -101,7 +101,7 @@ int run_fuzz_command(FuzzOptions& o) {
       verdict.skip(v.key(), "not run", why);
       continue;
     }
-    if (const std::string other = not_plain_rows(v.claim, op.value_or(v.op)); !other.empty()) {
+    if (const std::string other = not_plain_rows(v, op.value_or(v.op)); !other.empty()) {
       verdict.skip(v.key(), "not searched", "genomes are rows of logits: " + other);
       continue;
     }

@@ -67,7 +67,7 @@ int run_replay_command(const ReplayArguments& o) {
     return answer.give(document_of(o, candidate.variant.key(), kEnvironment, why), {}, {});
   }
   const Variant v = candidate.make();
-  if (const std::string other = not_plain_rows(v.claim, c.op); !other.empty())
+  if (const std::string other = not_plain_rows(v, c.op); !other.empty())
     throw InputError(v.key() + ": a case file holds rows of logits: " + other);
   const Record r = fuzz::check(v, c.op, c.trial, true);
   if (!o.quiet) tell("{}", fuzz::explain(v, c.op, c.trial, r));
