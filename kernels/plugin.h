@@ -99,6 +99,9 @@ typedef struct assay_call {
   float threshold;                  /* of min_p and top_p; else 0 */
 } assay_call;
 
+/* The numbers of a call other than sizes, and the value of each where it does nothing. */
+#define ASSAY_CALL_NUMBERS(number) number(scale, 1) number(temperature, 1) number(threshold, 0)
+
 /* One kernel at one pair of types. */
 typedef struct assay_variant {
   uint32_t struct_size;

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "reference/operand_table.hpp"
+
 namespace assay {
 
 std::string text_of_number(double t) {
@@ -45,8 +47,9 @@ std::string invalid_reason(const Problem& p) {
   if (keeps_a_set(p.op) && !(p.threshold > 0 && p.threshold <= 1))
     return "the threshold must be above 0 and at most 1, got " +
            text_of_number(static_cast<double>(p.threshold));
-  if (!std::isfinite(p.scale)) return "scale must be finite";
-  if (!(p.temperature > 0) || !std::isfinite(p.temperature)) return "temperature must be positive and finite";
+  for (const OperandInfo& o : kOperandTable)
+    if (o.number && (!std::isfinite(p.*o.number) || (o.positive && !(p.*o.number > 0))))
+      return std::string(o.name) + " must be " + (o.positive ? "positive and finite" : "finite");
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "accuracy/case/guarded.hpp"
+#include "reference/operand_table.hpp"
 
 namespace assay {
 namespace {
@@ -155,21 +156,6 @@ EffectiveLogits effective_logits(const Tensor& x, const OperandValues& v, LogitR
 
 namespace {
 
-std::uint64_t element_of(MaskType t, bool set) {
-  switch (t) {
-    case MaskType::f16:
-      return set ? encode(Dtype::f16, 1) : 0;
-    case MaskType::bf16:
-      return set ? encode(Dtype::bf16, 1) : 0;
-    case MaskType::f32:
-      return set ? encode(Dtype::f32, 1) : 0;
-    case MaskType::u8:
-    case MaskType::i32:
-      return set ? 1 : 0;
-  }
-  return 0;
-}
-
 /// Rows of `columns` elements, `pitch` apart. Every byte of a gap is 0xff: NaN in floats, set in a mask.
 std::vector<std::byte> matrix(std::int64_t rows, std::int64_t columns, std::int64_t pitch,
                               std::size_t element) {
@@ -187,7 +173,7 @@ std::vector<std::byte> mask_bytes(const Problem& p, const OperandValues& v) {
   for (std::int64_t r = 0; r < p.rows; ++r)
     for (std::int64_t j = 0; j < p.V; ++j) {
       const bool kept = v.keep.empty() || v.keep[static_cast<std::size_t>(r * p.V + j)] != 0;
-      put(all, r * p.in_pitch + j, size, element_of(p.operands.mask, kept == keeps));
+      put(all, r * p.in_pitch + j, size, kept == keeps ? one_of(p.operands.mask) : 0);
     }
   return all;
 }

@@ -47,7 +47,7 @@ struct Arguments {
   void *out = nullptr, *indices = nullptr, *m = nullptr, *d = nullptr, *workspace = nullptr;
   uint64_t workspace_bytes = 0;
   void* stream = nullptr;
-  float scale = 1, temperature = 1, threshold = 0;
+  const assay_call* call = nullptr;
   const void *mask = nullptr, *bias = nullptr, *lengths = nullptr, *temperatures = nullptr;
 };
 
@@ -72,6 +72,15 @@ enum class Part { ASSAY_PARTS(ASSAY_PART) };
 #define ASSAY_PART(part) #part,
 constexpr const char* kParts[] = {ASSAY_PARTS(ASSAY_PART)};
 #undef ASSAY_PART
+
+/// The numbers of a call that a launcher takes by value.
+struct CallNumber {
+  Part part;
+  float assay_call::*value;
+};
+#define ASSAY_NUMBER(name, usual) {Part::name, &assay_call::name},
+constexpr CallNumber kNumbers[] = {ASSAY_CALL_NUMBERS(ASSAY_NUMBER)};
+#undef ASSAY_NUMBER
 
 /// The value of one parameter of type A.
 template <class A>
@@ -100,9 +109,9 @@ A value_of(Part part, const Arguments& a) {
                                                       : a.in_pitch;
     return number<A>(n, kParts[static_cast<int>(part)]);
   } else {
-    return static_cast<A>(part == Part::temperature ? a.temperature
-                          : part == Part::threshold ? a.threshold
-                                                    : a.scale);
+    for (const CallNumber& n : kNumbers)
+      if (n.part == part) return static_cast<A>(a.call->*n.value);
+    return A(0);
   }
 }
 /// The same with the part's number.
@@ -148,9 +157,7 @@ inline Arguments arguments_of(const assay_call& c, const Needs& n) {
   a.gradients = c.gradients ? c.gradients->data : nullptr;
   a.out = c.values ? c.values->data : nullptr;
   a.stream = c.stream;
-  a.scale = c.scale;
-  a.temperature = c.temperature;
-  a.threshold = c.threshold;
+  a.call = &c;
   const auto data_of = [](const assay_tensor* t) -> const void* { return t ? t->data : nullptr; };
   a.mask = data_of(c.mask);
   a.bias = data_of(c.bias);

@@ -65,7 +65,6 @@ struct Neutral {
   std::unique_ptr<Matrix> mask, bias, lengths, temperatures;
 
   Neutral(const assay_variant& v, std::int64_t rows, std::int64_t V, assay_call& call) {
-    call.temperature = 1;
     for (const bool keeps : {true, false})
       if (const std::string t = operand_type(v.operands, keeps ? "mask_keep:" : "mask_drop:"); !t.empty()) {
         mask = std::make_unique<Matrix>(rows, V, bits_of_type(t), 0);
@@ -143,8 +142,10 @@ int launch(const assay_variant& v, std::int64_t rows, std::int64_t V, std::uint6
     call.d = &d.tensor;
   }
   if (v.op == ASSAY_SOFTMAX_BACKWARD) call.gradients = &gradients.tensor;
-  call.scale = 1;
-  call.threshold = v.op == ASSAY_MIN_P || v.op == ASSAY_TOP_P ? 0.5f : 0;
+#define ASSAY_NUMBER(name, usual) call.name = usual;
+  ASSAY_CALL_NUMBERS(ASSAY_NUMBER)
+#undef ASSAY_NUMBER
+  if (v.op == ASSAY_MIN_P || v.op == ASSAY_TOP_P) call.threshold = 0.5f;
   const Neutral operands(v, rows, V, call);
   call.k = static_cast<std::int32_t>(k);
   std::vector<unsigned char> workspace(v.workspace_bytes ? v.workspace_bytes(&call) + 256 : 256);

@@ -213,8 +213,9 @@ struct Launcher {
     const auto one = [&](bool pointer, const char* real, std::size_t bytes, Part p) {
       std::string word;
       const std::string integer = bytes == 8 ? "i64" : bytes == 4 ? "i32" : "u8";
-      if (p == Part::scale) word = "scale";
-      if (p == Part::temperature) word = pointer ? "temperatures" : "temperature";
+      for (const CallNumber& n : kNumbers)
+        if (n.part == p && p != Part::threshold) word = kParts[static_cast<int>(p)];
+      if (p == Part::temperature && pointer) word = "temperatures";
       if (p == Part::mask_keep || p == Part::mask_drop || p == Part::bias || p == Part::bias_row)
         word = std::string(kParts[static_cast<int>(p)]) + ":" + (real ? real : integer);
       if (p == Part::lengths) word = "lengths:" + integer;

@@ -9,21 +9,29 @@
 
 #include "kernels/adapter/entry/tokens.hpp"
 #include "reference/error.hpp"
+#include "reference/operand_table.hpp"
 #include "reference/text.hpp"
 
 namespace assay {
 namespace {
 
 struct PythonRole {
-  std::string_view name, types;  // of its elements, with a blank between two; empty: it has only one type
+  std::string_view name;
+  std::string types;  // of its elements, with a blank between two; empty: it has only one type
 };
-constexpr std::string_view kMasks = "bool u8 i32 f16 bf16 f32", kBiases = "f16 bf16 f32";
-constexpr PythonRole kPythonRoles[] = {{"mask_keep", kMasks}, {"mask_drop", kMasks},  {"bias", kBiases},
-                                       {"bias_row", kBiases}, {"lengths", "i32 i64"}, {"scale", ""},
-                                       {"temperature", ""},   {"temperatures", ""},   {"in", ""},
-                                       {"out", ""},           {"indices", ""},        {"k", ""},
-                                       {"threshold", ""},     {"rows", ""},           {"V", ""},
-                                       {"stream", ""}};
+
+/// Kernel::given (worker/kernel.cpp) gives the parameter of each role its value.
+std::vector<PythonRole> python_roles() {
+  std::vector<PythonRole> all;
+  for (const bool factors : {false, true})
+    for (const OperandInfo& o : kOperandTable)
+      if (((o.part & operand::any_scale) != 0) == factors)
+        all.push_back(
+            {o.name, (o.holds == OperandHolds::mask ? "bool " : "") + std::string(types_of(o.holds))});
+  for (const char* other : {"in", "out", "indices", "k", "threshold", "rows", "V", "stream"})
+    all.push_back({other, ""});
+  return all;
+}
 
 [[noreturn]] void refuse(const std::string& argument, const std::string& why) {
   throw InputError("--arg " + in_quotes(argument) + ": " + why);
@@ -43,17 +51,19 @@ bool is_value(std::string_view s) {
 }
 
 void check_role(const std::string& argument, std::string_view role, std::string_view type, bool typed) {
-  const auto known = std::ranges::find(kPythonRoles, role, &PythonRole::name);
-  if (known == std::end(kPythonRoles)) {
-    std::string all;
-    for (const PythonRole& r : kPythonRoles) all += (all.empty() ? "" : ", ") + std::string(r.name);
-    refuse(argument, "neither a role (" + all + ") nor a value (a number, None, True, False)");
+  const std::vector<PythonRole> all = python_roles();
+  const auto known = std::ranges::find(all, role, &PythonRole::name);
+  if (known == all.end()) {
+    std::string names;
+    for (const PythonRole& r : all) names += (names.empty() ? "" : ", ") + std::string(r.name);
+    refuse(argument, "neither a role (" + names + ") nor a value (a number, None, True, False)");
   }
   if (!typed) return;
   if (known->types.empty()) refuse(argument, std::string(role) + " has no types to choose from");
-  std::string all;
-  for (const char c : known->types) all += c == ' ' ? ", " : std::string(1, c);
-  if (!is_word_of(known->types, type)) refuse(argument, "of " + std::string(role) + " the types are " + all);
+  std::string types;
+  for (const char c : known->types) types += c == ' ' ? ", " : std::string(1, c);
+  if (!is_word_of(known->types, type))
+    refuse(argument, "of " + std::string(role) + " the types are " + types);
 }
 
 /// Checks one argument and returns its name.

@@ -5,6 +5,7 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -19,14 +20,10 @@
 #include "accuracy/judge/judged_row.hpp"
 #include "kernels/candidate.hpp"
 #include "properties/algebra.hpp"
+#include "reference/operand_table.hpp"
 
 namespace assay {
 namespace {
-
-/// Operands that change no result, for launches that test something else.
-std::uint64_t one_of(MaskType t) {
-  return t == MaskType::f16 ? 0x3c00 : t == MaskType::bf16 ? 0x3f80 : t == MaskType::f32 ? 0x3f800000 : 1;
-}
 
 Image filled(std::int64_t elements, std::size_t size, std::uint64_t bits, std::size_t guard) {
   Image image(static_cast<std::size_t>(elements) * size, 0, guard);
@@ -39,15 +36,10 @@ Image filled(std::int64_t elements, std::size_t size, std::uint64_t bits, std::s
 /// Creates the images of the problem's operands so that nothing is left out, added or divided. `guard`: bytes
 /// of guard band on either side.
 void add_neutral_operands(Images& images, const Problem& p, std::size_t guard) {
-  const Operands& o = p.operands;
-  const std::int64_t all = p.rows * p.in_pitch;
-  if (o.has(operand::any_mask))
-    images.mask = filled(all, size_of(o.mask), o.has(operand::mask_keep) ? one_of(o.mask) : 0, guard);
-  if (o.has(operand::any_bias))
-    images.bias = filled(o.has(operand::bias_row) ? p.V : all, size_of(o.bias), 0, guard);
-  if (o.has(operand::lengths))
-    images.lengths = filled(p.rows, o.length_bytes, static_cast<std::uint64_t>(p.V), guard);
-  if (o.has(operand::temperatures)) images.temperatures = filled(p.rows, sizeof(float), 0x3f800000, guard);
+  const std::array<Image*, 4> to = {&images.mask, &images.bias, &images.lengths, &images.temperatures};
+  const std::array<OperandBuffer, 4> all = operand_buffers(p);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (all[i].size > 0) *to[i] = filled(all[i].elements, all[i].size, all[i].neutral, guard);
 }
 
 /// Guard bands around: a kernel may write beside its rows and must not crash the test.

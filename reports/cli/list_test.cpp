@@ -9,9 +9,10 @@
 #include <utility>
 
 #include "accuracy/reproduce.hpp"
+#include "kernels/adapter/parts.h"
 #include "kernels/plugin.h"
 #include "reference/error.hpp"
-#include "reference/problem.hpp"
+#include "reference/operand_table.hpp"
 #include "reference/test_folder.hpp"
 #include "reports/cli/command_test.hpp"
 #include "reports/cli/commands.hpp"
@@ -93,6 +94,35 @@ TEST(List, NumbersOfPluginsAreThoseOfTheTable) {
                                         {Op::log_softmax_topk, ASSAY_LOG_SOFTMAX_TOPK}};
   EXPECT_EQ(std::size(numbers), std::size(kOpTable));
   for (const auto& [op, number] : numbers) EXPECT_EQ(static_cast<int>(op), number) << name(op);
+}
+
+#define ASSAY_PART(part) #part,
+TEST(List, OtherListsOfOperandsAreThoseOfTheTable) {
+  const std::filesystem::path tree = ASSAY_SOURCE_DIR;
+  if (!std::filesystem::exists(tree / "README.md")) GTEST_SKIP() << "no source tree beside this binary";
+  const auto text = [&](const char* file) { return read_file(tree / file); };
+  const std::set<std::string> parts = {ASSAY_PARTS(ASSAY_PART)};
+  const std::string page = text("accuracy/bounds/OPERANDS.md");
+  std::set<std::string> numbers = {"threshold"}, words;
+  for (const OperandInfo& o : kOperandTable) {
+    EXPECT_EQ(o.number != nullptr, o.holds == OperandHolds::number) << o.name;
+    words.insert(o.name + std::string(o.holds == OperandHolds::mask       ? ":T"
+                                      : o.holds == OperandHolds::bias     ? ":D"
+                                      : o.holds == OperandHolds::integers ? ":I"
+                                                                          : ""));
+    if (o.number) numbers.insert(o.name);
+    // Temperatures have the role of a temperature.
+    if (o.part == operand::temperatures) continue;
+    EXPECT_TRUE(parts.contains(o.name)) << o.name;
+    EXPECT_NE(page.find("`" + std::string(o.name) + "`"), page.npos) << o.name;
+  }
+  const std::string plugin = text("kernels/plugin.h");
+  EXPECT_EQ(words_behind(plugin, "separated by spaces:\n   *  ", "\n"), words);
+  std::set<std::string> of_call;
+#define ASSAY_NUMBER(name, usual) of_call.insert(#name);
+  ASSAY_CALL_NUMBERS(ASSAY_NUMBER)
+#undef ASSAY_NUMBER
+  EXPECT_EQ(of_call, numbers);
 }
 
 TEST(List, EveryNumberOfAnOperationIsAnOption) {

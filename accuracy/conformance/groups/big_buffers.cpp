@@ -12,11 +12,12 @@
 #include "accuracy/case/job.hpp"
 #include "accuracy/verdict/checker.hpp"
 #include "kernels/fault_kind.hpp"
+#include "reference/operand_table.hpp"
 
 namespace assay::conformance {
 namespace {
 
-enum Buffer { kLogits, kValues, kIndices, kM, kD, kWorkspace, kMask, kBias, kLengths, kTemperatures };
+enum Buffer { kLogits, kValues, kIndices, kM, kD, kWorkspace, kMask };
 
 /// At most this many bytes of an operand are written on the host.
 constexpr std::uint64_t kWritten = std::uint64_t{64} << 20;
@@ -49,32 +50,26 @@ BigBuffers::BigBuffers(const Variant& v, const Problem& p, double low, std::uint
   set(kM, pair ? 1 : 0, sizeof(float), unwritten);
   set(kD, pair ? 1 : 0, sizeof(float), unwritten);
   parts_[kWorkspace] = {v.workspace_bytes ? v.workspace_bytes(p) : 0, 1, unwritten, {}, {}};
-  neutral_operands(p.operands, on_device(v));
+  neutral_operands(on_device(v));
 }
 
-void BigBuffers::neutral_operands(const Operands& o, bool on_device) {
-  const auto set = [&](int b, std::int64_t elements, std::size_t element, std::uint64_t fill) {
-    PartBuffer& buffer = parts_[static_cast<std::size_t>(b)];
-    buffer = {static_cast<std::uint64_t>(elements) * element, element, fill, {}, {}};
-    if (fill == 0 || on_device) return;
+void BigBuffers::neutral_operands(bool on_device) {
+  const std::array<OperandBuffer, 4> all = operand_buffers(p_);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const OperandBuffer& o = all[i];
+    if (o.size == 0) continue;
+    PartBuffer& buffer = parts_[kMask + i];
+    buffer = {static_cast<std::uint64_t>(o.elements) * o.size, o.size, o.neutral, {}, {}};
+    if (o.neutral == 0 || on_device) continue;
     if (buffer.payload > kWritten) {
       no_room_ = obstacle(Why::memory, "an operand of so many elements is not kept on the host");
-      return;
+      continue;
     }
-    assay::Part all{0, std::vector<std::byte>(buffer.payload)};
-    for (std::size_t i = 0; i < all.bytes.size(); i += element)
-      std::memcpy(all.bytes.data() + i, &fill, element);
-    buffer.given.push_back(std::move(all));
-  };
-  const auto one = [](MaskType t) -> std::uint64_t {
-    return t == MaskType::f16 ? 0x3c00 : t == MaskType::bf16 ? 0x3f80 : t == MaskType::f32 ? 0x3f800000 : 1;
-  };
-  if (o.has(operand::any_mask))
-    set(kMask, p_.rows * p_.V, size_of(o.mask), o.has(operand::mask_keep) ? one(o.mask) : 0);
-  if (o.has(operand::any_bias))
-    set(kBias, o.has(operand::bias_row) ? p_.V : p_.rows * p_.V, size_of(o.bias), 0);
-  if (o.has(operand::lengths)) set(kLengths, p_.rows, o.length_bytes, static_cast<std::uint64_t>(p_.V));
-  if (o.has(operand::temperatures)) set(kTemperatures, p_.rows, sizeof(float), 0x3f800000);
+    assay::Part whole{0, std::vector<std::byte>(buffer.payload)};
+    for (std::size_t at = 0; at < whole.bytes.size(); at += o.size)
+      std::memcpy(whole.bytes.data() + at, &o.neutral, o.size);
+    buffer.given.push_back(std::move(whole));
+  }
 }
 
 void BigBuffers::choose(std::int64_t row, const Tensor& logits, std::int64_t of_row,

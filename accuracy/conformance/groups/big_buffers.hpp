@@ -52,7 +52,7 @@ class BigBuffers {
   std::vector<std::byte> bytes_of(const Chosen& c, int buffer) const;
 
   Problem p_;
-  void neutral_operands(const Operands& o, bool on_device);
+  void neutral_operands(bool on_device);
 
   PartBuffers parts_;
   Obstacle no_room_;

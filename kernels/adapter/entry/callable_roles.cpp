@@ -9,28 +9,15 @@
 
 #include "kernels/adapter/entry/names.hpp"
 #include "reference/error.hpp"
-#include "reference/judged_operands.hpp"
+#include "reference/operand_table.hpp"
 #include "reference/text.hpp"
 
 namespace assay {
 namespace {
 
-/// A call has at most one role of each rivalry.
-struct OperandRole {
-  const char* name;
-  std::uint32_t part;
-  int rivalry;
-};
-constexpr OperandRole kOperandRoles[] = {
-    {"mask_keep", operand::mask_keep, 1}, {"mask_drop", operand::mask_drop, 1},
-    {"bias", operand::bias, 2},           {"bias_row", operand::bias_row, 2},
-    {"lengths", operand::lengths, 0},     {"temperatures", operand::temperatures, 3},
-    {"scale", operand::scale, 0},         {"temperature", operand::temperature, 3},
-};
-const OperandRole* operand_of(std::string_view role) {
-  const auto found =
-      std::ranges::find_if(kOperandRoles, [&](const OperandRole& o) { return role == o.name; });
-  return found == std::end(kOperandRoles) ? nullptr : &*found;
+const OperandInfo* operand_of(std::string_view role) {
+  const auto* const found = std::ranges::find(kOperandTable, role, &OperandInfo::name);
+  return found == std::end(kOperandTable) ? nullptr : found;
 }
 
 struct Given : CallableParameter {
@@ -84,7 +71,7 @@ class CallableReader {
   bool has(std::string_view role) const {
     return std::ranges::any_of(all_, [&](const Given& p) { return p.role == role; });
   }
-  bool judged(const OperandRole& o) const { return (judged_operands(op_) & o.part) != 0; }
+  bool judged(const OperandInfo& o) const { return (judged_operands(op_) & o.part) != 0; }
   [[noreturn]] static void refuse(const std::string& why) { throw InputError(why); }
 
   void take(const std::string& text) {
@@ -116,7 +103,7 @@ class CallableReader {
       }
       // A bool or a string chooses a method, not a value.
       if (role.empty() || role == "out" || p.initial == p.chooses || is_blas_alpha(n, beta)) continue;
-      const OperandRole* const o = operand_of(role == "mask" ? "mask_keep" : role);
+      const OperandInfo* const o = operand_of(role == "mask" ? "mask_keep" : role);
       if (!judged(*o)) refuse_op(p, role);
       if (role == "mask") {
         const std::string is = "--arg " + p.name + "=";
@@ -171,8 +158,13 @@ class CallableReader {
   [[noreturn]] void ask(const Some& free, const std::vector<std::string>& wanted) const {
     const std::string arg = "--arg " + (free.size() == 1 ? free[0]->name : "NAME");
     std::string says = arg + "=VALUE (16, None) or " + arg + "=ROLE (rows, V";
-    for (const OperandRole& o : kOperandRoles)
-      if (judged(o)) says += std::string(", ") + o.name;
+    // Factors last, and of these the numbers.
+    const auto rank = [](const OperandInfo& o) {
+      return (o.part & operand::any_scale) == 0 ? 0 : o.number ? 2 : 1;
+    };
+    for (const int now : {0, 1, 2})
+      for (const OperandInfo& o : kOperandTable)
+        if (judged(o) && rank(o) == now) says += std::string(", ") + o.name;
     says += ") says it";
     if (free.size() < wanted.size())
       refuse("what is " + joined(free) + "? A callable takes both outputs, values and indices, or none. " +
@@ -188,7 +180,7 @@ class CallableReader {
   }
 
   void check(const Given& p) const {
-    const OperandRole* const o = operand_of(p.role);
+    const OperandInfo* const o = operand_of(p.role);
     if (o && !judged(*o)) refuse_op(p, p.role);
     const std::string what = ": --arg " + p.name + "=... says what " + p.name + " is";
     for (const auto& [role, of_op] :
@@ -197,8 +189,8 @@ class CallableReader {
     const bool once = o || is_word_of("in k threshold out indices", p.role);
     for (const Given* q = all_.data(); q != &p; ++q) {
       if (once && q->role == p.role) refuse(q->name + " already is the " + p.role + what);
-      const OperandRole* const other = operand_of(q->role);
-      if (o && other && o != other && o->rivalry != 0 && o->rivalry == other->rivalry)
+      const OperandInfo* const other = operand_of(q->role);
+      if (o && other && (o->rivals & other->part) != 0)
         refuse(q->name + " is " + q->role + " and " + p.name + " is " + p.role + ": a call has one of them");
     }
   }
@@ -245,7 +237,7 @@ std::string callable_operands(const std::vector<CallableArgument>& arguments, co
                               const std::string& lengths) {
   std::string words;
   for (const CallableArgument& a : arguments) {
-    const OperandRole* const o = operand_of(a.role);
+    const OperandInfo* const o = operand_of(a.role);
     if (!o) continue;
     words += (words.empty() ? "" : " ") + a.role;
     if (o->part & operand::any_mask) words += ":" + (a.type.empty() || a.type == "bool" ? "u8" : a.type);

@@ -49,21 +49,7 @@ constexpr Names kNumberNames[] = {
      "workspacesizeinbytes workspacebuffersize"},
 };
 
-constexpr const char* kScale =
-    "scale softmaxscale smscale alpha scaling scalefactor scalingfactor qkscale attnscale invtemperature "
-    "inversetemperature invtemp";
-constexpr const char* kTemperature = "temperature temp tau";
-constexpr const char* kTemperatures = "temperatures temps";
 constexpr const char* kThreshold = "threshold minp topp minpthreshold toppthreshold";
-constexpr const char* kMask =
-    "mask attnmask attentionmask attrmask masks paddingmask padmask inputmask keymask maskdata "
-    "softmaxmask srcmask qkmask keypaddingmask";
-constexpr const char* kBias =
-    "attnbias attentionbias additivemask addmask relbias relativebias positionbias posbias biasmatrix "
-    "alibi";
-constexpr const char* kLengths =
-    "lengths lens seqlens seqlengths sequencelengths validlens validlengths validlen rowlengths rowlens "
-    "kvlens contextlens actuallengths actualseqlens numvalid";
 
 Role look_up(std::string_view name, std::span<const Names> all) {
   const auto known = std::ranges::find_if(all, [&](const Names& n) { return is_word_of(n.names, name); });
@@ -140,32 +126,38 @@ bool is_count(std::string_view name) {
       name);
 }
 bool may_be_count(std::string_view name) { return is_word_of("size count datasize inputsize", name); }
-bool is_scale(std::string_view name) { return is_word_of(kScale, name); }
-bool is_temperature(std::string_view name) { return is_word_of(kTemperature, name); }
 bool is_threshold(std::string_view name) { return is_word_of(kThreshold, name); }
-bool is_mask(std::string_view name) { return is_word_of(kMask, name); }
+bool is_mask(std::string_view name) { return is_word_of(kMaskNames, name); }
+
+Role role_of(const OperandInfo& o) {
+#define ASSAY_PART(part) \
+  if (std::string_view(#part) == o.name) return Role::part;
+  ASSAY_PARTS(ASSAY_PART)
+#undef ASSAY_PART
+  return Role::temperature;  // temperatures
+}
+const OperandInfo* operand_of(const Parameter& p) {
+  for (const OperandInfo& o : kOperandTable)
+    if (role_of(o) == p.role && (o.holds == OperandHolds::number) == (p.pointers == 0)) return &o;
+  return nullptr;
+}
 Role operand_role(const Parameter& p, std::string_view name) {
-  const bool real = p.scalar == Scalar::f16 || p.scalar == Scalar::bf16 || p.scalar == Scalar::f32;
+  const bool half = p.scalar == Scalar::f16 || p.scalar == Scalar::bf16, single = p.scalar == Scalar::f32;
   const bool integer = p.scalar == Scalar::i32 || p.scalar == Scalar::u32 || p.scalar == Scalar::i64 ||
                        p.scalar == Scalar::u64;
-  if (real && is_word_of(kBias, name)) return Role::bias;
-  if (p.scalar == Scalar::f32 && (is_word_of(kTemperatures, name) || name == "temperature"))
-    return Role::temperature;
-  if (integer && is_word_of(kLengths, name)) return Role::lengths;
+  for (const OperandInfo& o : kOperandTable) {
+    const bool number = o.holds == OperandHolds::number;
+    const bool of_type = o.holds == OperandHolds::integers ? integer
+                         : half ? o.holds == OperandHolds::bias || o.part == operand::scale
+                                : single || (number && p.scalar == Scalar::f64);
+    if (number == (p.pointers == 0) && of_type && is_word_of(o.names, name)) return role_of(o);
+  }
   return Role::none;
 }
 std::string_view untyped_role(std::string_view name) {
-  // A C++ pointer called bias may also hold one row, so a launcher's author is asked. A tensor's shape shows
-  // it.
-  return is_scale(name)                              ? "scale"
-         : is_temperature(name)                      ? "temperature"
-         : is_word_of(kTemperatures, name)           ? "temperatures"
-         : name == "bias" || is_word_of(kBias, name) ? "bias"
-         : name == "biasrow" || name == "rowbias"    ? "bias_row"
-         : is_word_of(kLengths, name)                ? "lengths"
-         : is_mask(name)                             ? "mask"
-         : pointer_role(name) == Role::out           ? "out"
-                                                     : "";
+  for (const OperandInfo& o : kOperandTable)
+    if (is_word_of(o.names, name) || is_word_of(o.untyped, name)) return o.name;
+  return is_mask(name) ? "mask" : pointer_role(name) == Role::out ? "out" : "";
 }
 bool is_blas_alpha(std::string_view name, bool beta) { return name == "alpha" && beta; }
 bool may_scale_results(std::string_view name, Op op) { return selects(op) && name.find("temp") == name.npos; }
@@ -176,10 +168,6 @@ std::string scale_question(const std::string& name) {
 std::string not_judged(const std::string& what, Op op, const std::string& without, bool value) {
   return what + " is not judged for " + assay::name(op) + ": --arg " + without +
          (value ? " checks it at that value and no other" : " checks it without");
-}
-bool is_operand(Role r) {
-  return r == Role::mask_keep || r == Role::mask_drop || r == Role::bias || r == Role::bias_row ||
-         r == Role::lengths || r == Role::temperature;
 }
 bool is_lse(std::string_view name) { return is_word_of("lse logsumexp lseout", name); }
 bool says_backward(std::string_view function) {

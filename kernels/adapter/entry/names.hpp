@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "kernels/adapter/entry/signature.hpp"
+#include "reference/operand_table.hpp"
 
 namespace assay {
 
@@ -30,16 +31,19 @@ bool is_sequence(std::string_view name);
 bool is_count(std::string_view name);
 /// rows * V, if both are parameters too: size, count.
 bool may_be_count(std::string_view name);
-bool is_scale(std::string_view name);
-bool is_temperature(std::string_view name);
 /// The threshold of min_p and top_p: threshold, min_p, top_p.
 bool is_threshold(std::string_view name);
 /// A mask. Its name does not say of which kind.
 bool is_mask(std::string_view name);
-/// The role of a const pointer whose name and type say bias, bias_row, lengths or temperature; else none.
+/// The role of an operand of the table.
+Role role_of(const OperandInfo& operand);
+/// The operand of the table that a parameter is, as its role says. Null if it is none.
+const OperandInfo* operand_of(const Parameter& p);
+/// The role of a parameter whose name and type say which operand it is; else none. A mask is none: its name
+/// does not say which.
 Role operand_role(const Parameter& p, std::string_view name);
-/// The role of a parameter without a type, as in Python: scale, temperature, temperatures (one for each row),
-/// bias, bias_row, lengths, mask (of any kind), out; else empty.
+/// The role of a parameter without a type, as in Python: that of an operand, mask (of any kind), out; else
+/// empty.
 std::string_view untyped_role(std::string_view name);
 
 // What readers of launchers and of callables say alike.
@@ -51,8 +55,6 @@ bool may_scale_results(std::string_view name, Op op);
 std::string scale_question(const std::string& name);
 /// Why an operand is refused, and how the kernel can be checked `without` it, or at that value.
 std::string not_judged(const std::string& what, Op op, const std::string& without, bool value);
-/// True for what is read besides the logits.
-bool is_operand(Role r);
 bool is_lse(std::string_view name);
 /// True if a function's name, in lower case, says that it is a backward pass.
 bool says_backward(std::string_view function);

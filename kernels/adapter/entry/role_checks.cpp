@@ -12,7 +12,7 @@
 #include "kernels/adapter/entry/types.hpp"
 #include "kernels/formula.hpp"
 #include "reference/error.hpp"
-#include "reference/judged_operands.hpp"
+#include "reference/operand_table.hpp"
 #include "reference/text.hpp"
 
 namespace assay {
@@ -107,10 +107,9 @@ std::string RoleReader::not_judged(const Parameter& p, const std::string& what) 
 }
 
 void RoleReader::check_operand(const Parameter& p) const {
-  if (!is_operand(p.role) && p.role != Role::scale) return;
-  const bool scales = p.role == Role::scale || p.role == Role::temperature;
-  if (!(scales ? judged_operands(s_.op) & operand::any_scale : judged_operands(s_.op) & operand::lengths))
-    refuse(p, not_judged(p, name(p.role)));
+  const OperandInfo* const operand = operand_of(p);
+  if (!operand) return;
+  if (!(judged_operands(s_.op) & operand->part)) refuse(p, not_judged(p, name(p.role)));
   if (p.role == Role::scale && !said(p) && may_scale_results(plain_name(p), s_.op))
     refuse(p, scale_question(handle(p)));
 }
@@ -169,8 +168,11 @@ std::string RoleReader::roles(const Parameter& p) const {
            "--arg " +
            handle(p) + "='workspace(rows * V * 4)'";
   if (p.is_integer() && s_.causal) return "rows, V, in_pitch, out_pitch, pitch, workspace_bytes)";
-  return p.is_integer() ? "rows, V, k, in_pitch, out_pitch, pitch, workspace_bytes)"
-                        : "scale, temperature, threshold)";
+  if (p.is_integer()) return "rows, V, k, in_pitch, out_pitch, pitch, workspace_bytes)";
+  std::string numbers;
+  for (const OperandInfo& o : kOperandTable)
+    if (o.number) numbers += std::string(o.name) + ", ";
+  return numbers + "threshold)";
 }
 
 Dtype RoleReader::dtype_of(const Parameter& p) const {

@@ -44,10 +44,6 @@ class RoleReader {
   /// A const parameter never becomes a result because of its name: (float* x, const float* y) reads y.
   void types_over_names();
 
-  static bool is_real_number(const Parameter& p) {
-    return p.pointers == 0 &&
-           (p.scalar == Scalar::f16 || p.scalar == Scalar::bf16 || p.scalar == Scalar::f32);
-  }
   static bool is_real(const Parameter& p) {
     return p.pointers > 0 && (p.scalar == Scalar::f16 || p.scalar == Scalar::bf16 ||
                               p.scalar == Scalar::f32 || p.scalar == Scalar::f64);

@@ -72,11 +72,13 @@ void RoleReader::take(const EntryArgument& a) {
   if (is_role || room) {
     p->role = room ? Role::workspace : static_cast<Role>(role - std::begin(kRoleNames));
     if (room) p->bytes = a.value.substr(10, a.value.size() - 11);
+    bool number = false, buffer = false;
+    for (const OperandInfo& o : kOperandTable)
+      if (role_of(o) == p->role) (o.number ? number : buffer) = true;
     const bool to_pointer = p->role == Role::in || p->role == Role::out || p->role == Role::inout ||
                             p->role == Role::gradients || p->role == Role::indices ||
-                            p->role == Role::workspace || p->role == Role::m || p->role == Role::d ||
-                            (is_operand(p->role) && p->role != Role::temperature);
-    if (to_pointer != (p->pointers > 0) && p->role != Role::stream && p->role != Role::temperature)
+                            p->role == Role::workspace || p->role == Role::m || p->role == Role::d || buffer;
+    if (to_pointer != (p->pointers > 0) && p->role != Role::stream && !(number && buffer))
       refuse(*p, "cannot be " + std::string(name(p->role)) +
                      (to_pointer ? ", which is a pointer" : ", which is a number"));
   } else {
@@ -144,7 +146,7 @@ void RoleReader::from_name(Parameter& p) {
   const std::string n = plain_name(p);
   if (p.scalar == Scalar::stream && p.pointers == 0) {
     p.role = Role::stream;
-  } else if (p.pointers > 0 && operand_role(p, n) != Role::none) {
+  } else if (!is_blas_alpha(n, has_beta()) && operand_role(p, n) != Role::none) {
     p.role = operand_role(p, n);
   } else if (p.pointers > 0) {
     p.role = pointer_role(n);
@@ -166,10 +168,6 @@ void RoleReader::from_name(Parameter& p) {
     for (char& c : lower)
       if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     if (p.role == Role::none) p.role = pitch_role(lower);
-  } else if ((is_number(p) || is_real_number(p)) && is_scale(n) && !is_blas_alpha(n, has_beta())) {
-    p.role = Role::scale;
-  } else if (is_number(p) && is_temperature(n)) {
-    p.role = Role::temperature;
   } else if (is_number(p) && is_threshold(n)) {
     p.role = Role::threshold;
   }
@@ -184,7 +182,7 @@ void RoleReader::types_over_names() {
   Parameter *in = nullptr, *out = nullptr;
   int reals = 0, pointers = 0;
   for (Parameter& p : s_.parameters) {
-    if (is_operand(p.role)) continue;
+    if (operand_of(p)) continue;
     if (p.role == Role::in && !said(p) && !p.read_only) in = &p;
     if (p.role == Role::out && !said(p) && p.read_only) out = &p;
     reals += is_real(p);

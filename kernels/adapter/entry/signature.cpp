@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "kernels/adapter/entry/names.hpp"
 #include "kernels/adapter/entry/roles.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
 #include "kernels/adapter/entry/types.hpp"
@@ -199,6 +200,16 @@ void read_head(const EntryTokens& t, std::size_t to, EntrySignature& s) {
   s.function = join_tokens(t, begin, to);
 }
 
+/// The type of an operand's elements, in the words of plugin.h.
+const char* element_type(Scalar s, OperandHolds holds) {
+  if (s == Scalar::f16) return "f16";
+  if (s == Scalar::bf16) return "bf16";
+  if (types_of(holds).empty()) return "";  // a float, or a double that is given one
+  if (s == Scalar::f32) return "f32";
+  if (s == Scalar::i64 || s == Scalar::u64) return "i64";
+  return s == Scalar::i32 || s == Scalar::u32 ? "i32" : "u8";
+}
+
 }  // namespace
 
 const Parameter* EntrySignature::find(Role r) const {
@@ -232,40 +243,9 @@ std::vector<EntryLimit> EntrySignature::limits() const {
 
 Operands EntrySignature::operands() const {
   Operands o;
-  const auto real = [](Scalar s) {
-    return s == Scalar::f16 ? Dtype::f16 : s == Scalar::bf16 ? Dtype::bf16 : Dtype::f32;
-  };
-  for (const Parameter& p : parameters) {
-    switch (p.role) {
-      case Role::scale:
-        o.parts |= operand::scale;
-        o.scale = real(p.scalar);
-        break;
-      case Role::temperature:
-        o.parts |= p.pointers > 0 ? operand::temperatures : operand::temperature;
-        break;
-      case Role::mask_keep:
-      case Role::mask_drop:
-        o.parts |= p.role == Role::mask_keep ? operand::mask_keep : operand::mask_drop;
-        o.mask = p.scalar == Scalar::f16                              ? MaskType::f16
-                 : p.scalar == Scalar::bf16                           ? MaskType::bf16
-                 : p.scalar == Scalar::f32                            ? MaskType::f32
-                 : p.scalar == Scalar::i32 || p.scalar == Scalar::u32 ? MaskType::i32
-                                                                      : MaskType::u8;
-        break;
-      case Role::bias:
-      case Role::bias_row:
-        o.parts |= p.role == Role::bias ? operand::bias : operand::bias_row;
-        o.bias = real(p.scalar);
-        break;
-      case Role::lengths:
-        o.parts |= operand::lengths;
-        o.length_bytes = p.scalar == Scalar::i64 || p.scalar == Scalar::u64 ? 8 : 4;
-        break;
-      default:
-        break;
-    }
-  }
+  for (const Parameter& p : parameters)
+    if (const OperandInfo* operand = operand_of(p))
+      add_operand(o, *operand, element_type(p.scalar, operand->holds));
   return o;
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/adapter/entry/names.hpp"
 #include "reference/error.hpp"
 
 namespace assay {
@@ -128,9 +129,6 @@ void check_role_type(const EntrySignature& s, const Parameter& p) {
       one_of({Scalar::f32, Scalar::f64}, "a float, or a pointer to float, one for each row");
       if (p.pointers > 0 && p.scalar != Scalar::f32) refuse(p, "temperatures are floats");
       break;
-    case Role::threshold:
-      one_of({Scalar::f32, Scalar::f64}, "a float");
-      break;
     case Role::bias:
     case Role::bias_row:
       one_of({Scalar::f16, Scalar::bf16, Scalar::f32}, "a pointer to half, bfloat16 or float");
@@ -144,7 +142,10 @@ void check_role_type(const EntrySignature& s, const Parameter& p) {
       one_of({Scalar::i32, Scalar::u32, Scalar::i64, Scalar::u64}, "a pointer to 32-bit or 64-bit integers");
       break;
     default:
-      if (!p.is_integer()) refuse(p, std::string(name(p.role)) + " is an integer");
+      if (p.role == Role::threshold || operand_of(p))
+        one_of({Scalar::f32, Scalar::f64}, "a float");
+      else if (!p.is_integer())
+        refuse(p, std::string(name(p.role)) + " is an integer");
   }
 }
 

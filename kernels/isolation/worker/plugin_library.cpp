@@ -12,7 +12,7 @@
 #include "kernels/isolation/shared/message.hpp"
 #include "kernels/isolation/shared/plain_text.hpp"
 #include "kernels/plugin.h"
-#include "reference/judged_operands.hpp"
+#include "reference/operand_table.hpp"
 #include "reference/text.hpp"
 
 namespace assay::isolation {
@@ -51,10 +51,10 @@ class PluginCall {
     call.m = vector(3);
     call.d = vector(4);
     call.workspace = at[5];
-    call.scale = p.scale;
-    call.temperature = p.temperature;
+#define ASSAY_NUMBER(name, usual) call.name = p.name;
+    ASSAY_CALL_NUMBERS(ASSAY_NUMBER)
+#undef ASSAY_NUMBER
     call.k = selects(p.op) ? p.k : 0;
-    call.threshold = p.threshold;
     const Operands& o = p.operands;
     call.mask = matrix(6, o.has(operand::any_mask), p.V, p.in_pitch, type_of(o.mask));
     call.bias = matrix(7, o.has(operand::any_bias), p.V, p.in_pitch, type_of(o.bias));

@@ -64,9 +64,10 @@ Ref Kernel::given(const CallableArgument& a, Launch& l) {
   if (a.role == "out") return l.wrapped.at(0);
   if (a.role == "indices") return l.wrapped.at(1);
   if (a.role == "k") return integer(l.call.k);
-  if (a.role == "scale") return real(l.call.scale);
-  if (a.role == "temperature") return real(l.call.temperature);
-  if (a.role == "threshold") return real(l.call.threshold);
+#define ASSAY_NUMBER(name, usual) \
+  if (a.role == #name) return real(l.call.name);
+  ASSAY_CALL_NUMBERS(ASSAY_NUMBER)
+#undef ASSAY_NUMBER
   if (a.role == "rows") return integer(l.logits.shape[0]);
   if (a.role == "V") return integer(l.logits.shape[1]);
   if (a.role == "stream") {
