@@ -163,6 +163,15 @@ void each_number(S& shape, const std::string& op, Visit& visit) {
   if (!known) visit.if_set(kKeptSizes[2].name, shape.threshold);
 }
 
+/// " k=5", " threshold=0.9": what the op takes of a row, as it stands in the name of a configuration.
+inline std::string named_pick(const std::string& op, const CaseShape& shape) {
+  std::string s;
+  each_size(sizes_of(op), shape, [&](const SizeInfo& size, auto n) {
+    if (!of_inputs(size) && n != 0) s += std::string(" ") + size.name + "=" + text_of_number(n);
+  });
+  return s;
+}
+
 /// For files from before a threshold was a field of its own: takes it from `k`.
 inline void read_old_threshold(const nlohmann::json& j, const std::string& op, CaseShape& shape) {
   const std::optional<Op> known = parse_op(op);

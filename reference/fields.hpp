@@ -154,7 +154,8 @@ Struct fields_from_json(const nlohmann::json& j) {
   return s;
 }
 
-/// A field that is one of a list of names. `Chosen` is an enum that counts them from 0.
+/// A field that is one of a list of names. `Chosen` is an enum that counts them from 0; a value whose name is
+/// null is none of the file's.
 template <class Chosen, class Names>
 class Word {
  public:
@@ -163,7 +164,7 @@ class Word {
   void read(const nlohmann::json& j) const {
     const auto word = j.get<std::string>();
     for (std::size_t i = 0; i < std::size(names_); ++i)
-      if (word == names_[i]) {
+      if (names_[i] && word == names_[i]) {
         v_ = static_cast<Chosen>(i);
         return;
       }
@@ -171,7 +172,12 @@ class Word {
   }
   bool is_default() const { return v_ == Chosen{}; }
   const Names& names() const { return names_; }
-  nlohmann::json schema() const { return {{"enum", names_}}; }
+  nlohmann::json schema() const {
+    nlohmann::json words = nlohmann::json::array();
+    for (const char* const word : names_)
+      if (word) words.push_back(word);
+    return {{"enum", words}};
+  }
 
  private:
   Chosen& v_;

@@ -44,7 +44,7 @@ FunctionResult measure(const functions::Function& f, const functions::SweepOptio
   r.backend = name(f.backend);
   r.stride = functions::effective_stride(functions::rules_of(f), options.stride);
   if (!f.missing.empty()) {
-    r.status = "not_run";
+    r.status = Status::not_run;
     r.reason = f.missing;
     return r;
   }
@@ -69,7 +69,7 @@ FunctionResult measure(const functions::Function& f, const functions::SweepOptio
   r.seconds = o.seconds;
   std::vector<std::string> against = contradictions(f.declared(), r);
   if (!o.fault.empty()) against.insert(against.begin(), o.fault);
-  r.status = against.empty() ? "pass" : "fail";
+  r.status = against.empty() ? Status::pass : Status::fail;
   for (const std::string& a : against) r.reason += (r.reason.empty() ? "" : "; ") + a;
   return r;
 }

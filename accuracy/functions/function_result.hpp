@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "accuracy/functions/function_sweep.hpp"
+#include "accuracy/record.hpp"
 
 namespace assay {
 
@@ -25,9 +26,9 @@ struct FunctionResult : functions::Counts {
     std::string argument, got;
   };
   std::string name, dtype, backend;
-  std::string status;       // pass, fail, not_run
-  std::string reason;       // of fail and not_run
-  std::int64_t stride = 1;  // 1: exhaustive; else every stride-th argument
+  Status status = Status::not_run;  // or pass, fail
+  std::string reason;               // of fail and not_run
+  std::int64_t stride = 1;          // 1: exhaustive; else every stride-th argument
   std::int64_t decided_by_mpfr = 0;
   Largest ulp;             // normal results
   Largest tiny;            // subnormal results, in smallest subnormals

@@ -126,7 +126,7 @@ TEST(FunctionSweep, HostFunctionsStayWithinWhatIsDeclared) {
       continue;
     }
     const FunctionResult r = measure(f, {kStride, 1});
-    EXPECT_EQ(r.status, "pass") << r.id() << ": " << r.reason;
+    EXPECT_EQ(r.status, Status::pass) << r.id() << ": " << r.reason;
     EXPECT_EQ(r.undecided, 0);
     EXPECT_GT(r.judged, f.dtype == Dtype::f32 ? 50000 : 20000) << r.id();
     ++ran;
@@ -146,7 +146,7 @@ TEST(FunctionSweep, PublishedMaximaStayWithinWhatIsDeclared) {
     const FunctionResult r = fields_from_json<FunctionResult>(row);
     const DeclaredError* d = find_declared(r);
     ASSERT_NE(d, nullptr) << r.id() << " is published, and nothing is declared of it";
-    if (r.status == "not_run") continue;
+    if (r.status == Status::not_run) continue;
     EXPECT_EQ(r.stride, 1) << r.id() << " is a sample";
     for (const std::string& c : contradictions(*d, r)) ADD_FAILURE() << r.id() << ": " << c;
     ++judged;
@@ -159,7 +159,7 @@ TEST(FunctionSweep, ATooSmallDeclarationIsCaught) {
                                        ? host_function("Sleef_expf8_u10/f32@host")
                                        : host_function("Eigen exp/f32@host"),
                                    {kStride, 1});
-  ASSERT_EQ(r.status, "pass");
+  ASSERT_EQ(r.status, Status::pass);
   DeclaredError d = *find_declared(r);
   d.k = 0;  // correctly rounded, which it is not
   const std::vector<std::string> against = contradictions(d, r);
@@ -188,8 +188,8 @@ FunctionResult measure_planted(Evaluate evaluate) {
   f.evaluate = evaluate;
   return measure(f, {kStride, 1});
 }
-#define EXPECT_FAULT(r, words)   \
-  EXPECT_EQ((r).status, "fail"); \
+#define EXPECT_FAULT(r, words)         \
+  EXPECT_EQ((r).status, Status::fail); \
   EXPECT_NE((r).reason.find(words), std::string::npos) << (r).reason
 
 TEST(FunctionSweep, NamesThreeUlpInOneBinade) {

@@ -201,7 +201,7 @@ PairResult measure_pairs(const Variant& v, std::int64_t stride, int threads) {
   PairResult r;
   r.key = v.key();
   r.stride = stride;
-  r.status = "not_run";
+  r.status = Status::not_run;
   if (r.reason = unavailable_reason(v.backend); !r.reason.empty()) return r;
   const auto start = std::chrono::steady_clock::now();
   FullCheck full(v, threads);
@@ -231,18 +231,18 @@ PairResult measure_pairs(const Variant& v, std::int64_t stride, int threads) {
     r.reason = fmt::format("{} of {} rows were judged", r.rows, planned);
   else if (!(r.elements > 0))
     r.reason = "nothing was judged";
-  r.status = r.reason.empty() ? "pass" : "fail";
+  r.status = r.reason.empty() ? Status::pass : Status::fail;
   return r;
 }
 
 QuotientSweep sweep_quotients([[maybe_unused]] std::int64_t stride) {
   QuotientSweep q;
-  q.status = "not_run";
+  q.status = Status::not_run;
   q.reason = unavailable_reason(Backend::cuda);
 #if defined(ASSAY_WITH_CUDA)
   if (q.reason.empty()) {
     q = sweep_quotients_on_device(stride);
-    q.status = q.wrong == 0 && q.divisors > 0 ? "pass" : "fail";
+    q.status = q.wrong == 0 && q.divisors > 0 ? Status::pass : Status::fail;
   }
 #endif
   return q;

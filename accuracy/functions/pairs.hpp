@@ -202,6 +202,8 @@ struct OpenPair {
 
 }  // namespace assay::pairs
 
+#include "accuracy/record.hpp"
+
 namespace assay {
 
 /// Runs every pair of f16 logits as a two-element softmax through a variant: 2^32 rows on a GPU, a labelled
@@ -209,11 +211,11 @@ namespace assay {
 /// full check of a row, up to MPFR.
 struct PairResult : pairs::PairCounts {
   std::string key;
-  std::string status;           // pass, fail, not_run
-  std::string reason;           // of fail and not_run
-  std::int64_t stride = 1;      // 1: every pair
-  std::int64_t full_check = 0;  // rows that the cheap judge left open
-  std::int64_t by_mpfr = 0;     // of those, rows that needed the MPFR tier
+  Status status = Status::not_run;  // or pass, fail
+  std::string reason;               // of fail and not_run
+  std::int64_t stride = 1;          // 1: every pair
+  std::int64_t full_check = 0;      // rows that the cheap judge left open
+  std::int64_t by_mpfr = 0;         // of those, rows that needed the MPFR tier
   std::int64_t failed = 0, undecided = 0;
   double ulp = -1;    // largest error
   std::string worst;  // "(x0, x1) gives (g0, g1)"
@@ -245,7 +247,7 @@ pairs::PairStats sweep_pairs_on_device(
 /// f32 mantissas, on the GPU. Mantissas are enough, because scaling by powers of two is exact in the range
 /// that the kernels use.
 struct QuotientSweep {
-  std::string status;                        // pass, fail, not_run
+  Status status = Status::not_run;           // or pass, fail
   std::string reason;                        // of not_run
   std::int64_t divisors = 0;                 // mantissas tried, each with all 2^23 numerators
   std::int64_t wrong = 0;                    // quotients that are not correctly rounded

@@ -72,7 +72,7 @@ TEST(PairSoftmax, HostVariantsPassASample) {
   ASSERT_GE(variants.size(), 7u);
   for (const Variant* v : variants) {
     const PairResult r = measure_pairs(*v, 4'000'037, 1);
-    EXPECT_EQ(r.status, "pass") << r.key << ": " << r.reason;
+    EXPECT_EQ(r.status, Status::pass) << r.key << ": " << r.reason;
     EXPECT_EQ(r.rows, 1074);
     EXPECT_GT(r.elements, 900);
     EXPECT_LT(r.full_check, r.rows / 4) << r.key << ": the cheap judge is of little use";
@@ -96,11 +96,11 @@ TEST(PairSoftmax, FindsAnOutputTwoPlacesOff) {
   right_softmax = v.run;
   v.run = spoil;
   const PairResult r = measure_pairs(v, 1'000'003, 1);
-  EXPECT_EQ(r.status, "fail");
+  EXPECT_EQ(r.status, Status::fail);
   EXPECT_GT(r.failed, 0);
   EXPECT_NE(r.reason.find("element"), std::string::npos) << r.reason;
   v.run = [](const Problem&, const Buffers&, const Stream&) {};  // writes nothing
-  EXPECT_EQ(measure_pairs(v, 4'000'037, 1).status, "fail");
+  EXPECT_EQ(measure_pairs(v, 4'000'037, 1).status, Status::fail);
 }
 
 TEST(PairSoftmax, ResultsSurviveJson) {
@@ -113,7 +113,7 @@ TEST(PairSoftmax, ResultsSurviveJson) {
 TEST(QuotientSweep, SaysWhyItDidNotRun) {
   if (unavailable_reason(Backend::cuda).empty()) GTEST_SKIP() << "it can run here";
   const QuotientSweep q = sweep_quotients(1);
-  EXPECT_EQ(q.status, "not_run");
+  EXPECT_EQ(q.status, Status::not_run);
   EXPECT_FALSE(q.reason.empty());
   EXPECT_EQ(fields_from_json<QuotientSweep>(fields_to_json(q)).reason, q.reason);
 }
@@ -122,7 +122,7 @@ TEST(QuotientSweep, SaysWhyItDidNotRun) {
 TEST(QuotientSweep, PassesOnADeviceAndSeesAWrongReciprocal) {
   if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) GTEST_SKIP() << why;
   const QuotientSweep q = sweep_quotients(1009);
-  EXPECT_EQ(q.status, "pass");
+  EXPECT_EQ(q.status, Status::pass);
   EXPECT_EQ(q.divisors, (kMantissas + 1008) / 1009);
   EXPECT_GT(sweep_quotients_on_device(1009, 4).wrong, 0);
 }

@@ -5,6 +5,7 @@
 
 #include "accuracy/functions/function_result.hpp"
 #include "accuracy/functions/pairs.hpp"
+#include "accuracy/record_fields.hpp"
 #include "reference/fields.hpp"
 
 namespace assay {
@@ -44,7 +45,7 @@ void each_field(R& r, Visit& visit) {
   visit("name", r.name);
   visit("dtype", r.dtype);
   visit("backend", r.backend);
-  visit("status", r.status);
+  visit("status", Word(r.status, kStatusNames));
   visit("reason", r.reason);
   visit("stride", r.stride);
   visit("inputs", r.inputs);
@@ -73,7 +74,7 @@ void each_field(R& r, Visit& visit) {
 template <IsA<PairResult> R, class Visit>
 void each_field(R& r, Visit& visit) {
   visit("key", r.key);
-  visit("status", r.status);
+  visit("status", Word(r.status, kStatusNames));
   visit("reason", r.reason);
   visit("stride", r.stride);
   visit("rows", r.rows);
@@ -92,7 +93,7 @@ void each_field(R& r, Visit& visit) {
 
 template <IsA<QuotientSweep> R, class Visit>
 void each_field(R& r, Visit& visit) {
-  visit("status", r.status);
+  visit("status", Word(r.status, kStatusNames));
   visit("reason", r.reason);
   visit("divisors", r.divisors);
   visit("wrong", r.wrong);

@@ -37,8 +37,6 @@ std::string dumped_members(const nlohmann::json& j, int indent) {
 
 }  // namespace
 
-const char* name(StepState s) { return kStepStates[static_cast<std::size_t>(s)]; }
-
 std::string text_of_members(nlohmann::json members) {
   members.erase("sha256");
   const std::string hash = sha256_of(dumped_members(members, -1));
@@ -76,12 +74,7 @@ Certificate certificate_from_text(const std::string& text, const std::string& fi
                                    dumped_members(j["version"], -1), kCertificateVersion));
     if (!j.contains("sha256") || !j["sha256"].is_string()) throw InputError("field sha256: is missing");
     refuse_unknown(j, certificate_schema());
-    auto c = fields_from_json<Certificate>(j);
-    for (std::size_t i = 0; i < c.cases.size(); ++i)
-      read_old_threshold(j["cases"][i], c.cases[i].op, c.cases[i]);
-    for (std::size_t i = 0; i < c.speed.size(); ++i)
-      read_old_threshold(j["speed"][i], op_of(c, c.speed[i]), c.speed[i]);
-    return c;
+    return fields_from_json<Certificate>(j);
   } catch (const InputError& e) {
     throw InputError(file + ": " + e.what());
   } catch (const nlohmann::json::exception& e) {

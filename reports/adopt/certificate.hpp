@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "reference/ops.hpp"
+#include "reports/data/outcome.hpp"
 
 namespace assay {
 
@@ -38,7 +39,8 @@ struct CertifiedAxis {
 
 /// One check over all records of a kernel.
 struct CertifiedCheck {
-  std::string name, verdict;  // verdict: pass, fail, undecided
+  std::string name;
+  Status verdict = Status::pass;  // or fail, inconclusive
   std::int64_t judged = 0, failed = 0, undecided = 0;
   double utilisation = 0;  // largest error / bound; 0 where the check is exact
   /// How small an error it would have refused; empty for a check that compares exactly.
@@ -55,7 +57,7 @@ struct AdoptedKernel {
 
 struct CertifiedKernel : AdoptedKernel {
   std::string where;                   // in_process, sandbox, not_sandboxed, landlock
-  std::string verdict;                 // of the check: "PASS"
+  Verdict verdict = Verdict::not_run;  // of the check
   std::string within, undeclared;      // the contract; its limits that nobody declared
   std::string own_limits;              // limits that only its own file declares, and not who adopts it
   std::string required;                // the inputs that it must take (--require); empty: none were named
@@ -78,18 +80,17 @@ struct CertifiedKernel : AdoptedKernel {
 
 /// How long one configuration took.
 struct CertifiedSpeed : CaseShape {
-  std::string key, verified;  // verified: were the outputs of the timed launches right?
+  std::string key;
+  Status verified = Status::unsupported;  // were the outputs of the timed launches right?
   /// share_of_fastest: of the fastest way in which the machine moved as many bytes (share_of_fastest of a
   /// SweepRecord). Certificates from before it was measured lack it.
   std::optional<double> median_us, gb_per_s, share_of_copy, share_of_fastest;
 };
 
-enum class StepState { not_run, passed, failed, undecided };
-
 /// A part of the adoption: check, fuzz, functions, sweep.
 struct CertifiedStep {
   std::string name;
-  StepState state = StepState::not_run;
+  Status state = Status::not_run;
   std::string words = {};                  // what came out; of a step that did not run, why
   std::int64_t planned = 0, executed = 0;  // cases, genomes, functions, configurations
   std::uint64_t seed = 0;
@@ -102,7 +103,8 @@ struct CertifiedCase : CaseShape {
   bool worst = false;  // always replayed
   std::string key, group, setup, family, op;
   std::uint64_t seed = 0;
-  std::string status, check;  // check: the first that failed
+  Status status = Status::not_run;
+  std::string check;  // the first that failed
   std::int64_t rows_judged = 0;
   std::optional<double> max_ulp, max_bound_ratio, resolution;
   std::string reproduce;
@@ -130,7 +132,8 @@ struct CertifiedData {
 
 struct Certificate : AdoptionCall {
   int version = kCertificateVersion;
-  std::string verdict, reason;  // "PASS"
+  Verdict verdict = Verdict::not_run;
+  std::string reason;
   int exit_status = 3;
   std::vector<CertifiedFact> environment;
   std::vector<CertifiedStep> steps;
@@ -141,7 +144,6 @@ struct Certificate : AdoptionCall {
   std::vector<std::string> not_proved;
 };
 
-const char* name(StepState s);
 /// The op of the kernel that was timed; empty if the certificate has no such kernel.
 std::string op_of(const Certificate& c, const CertifiedSpeed& s);
 

@@ -7,10 +7,13 @@
 
 #include "accuracy/record_fields.hpp"
 #include "reports/adopt/certificate.hpp"
+#include "reports/sweep/data/record.hpp"
 
 namespace assay {
 
-inline constexpr std::array kStepStates = {"not_run", "passed", "failed", "undecided"};
+/// The words that a certificate has for a Status, of a step and of a check.
+inline constexpr std::array kStepWords = {"passed", "failed", "undecided", kNoWord, "not_run"};
+inline constexpr std::array kCheckWords = {"pass", "fail", "undecided"};
 
 template <IsA<CertifiedFile> C, class Visit>
 void each_field(C& c, Visit& visit) {
@@ -45,7 +48,7 @@ void each_field(C& c, Visit& visit) {
 template <IsA<CertifiedCheck> C, class Visit>
 void each_field(C& c, Visit& visit) {
   visit("name", c.name);
-  visit("verdict", c.verdict);
+  visit("verdict", Word(c.verdict, kCheckWords));
   visit("judged", c.judged);
   visit("failed", c.failed);
   visit("undecided", c.undecided);
@@ -72,7 +75,7 @@ template <IsA<CertifiedKernel> C, class Visit>
 void each_field(C& c, Visit& visit) {
   fields_of_kernel(c, visit);
   visit("where", c.where);
-  visit("verdict", c.verdict);
+  visit("verdict", Word(c.verdict, kVerdictWords));
   visit("within", c.within);
   visit("undeclared", c.undeclared);
   visit("own_limits", c.own_limits);
@@ -108,7 +111,7 @@ template <IsA<CertifiedSpeed> C, class Visit>
 void each_field(C& c, Visit& visit) {
   visit("key", c.key);
   each_number(c, "", visit);
-  visit("verified", c.verified);
+  visit("verified", Word(c.verified, kVerifiedWords));
   visit("median_us", c.median_us);
   visit("gb_per_s", c.gb_per_s);
   visit("share_of_copy", c.share_of_copy);
@@ -118,7 +121,7 @@ void each_field(C& c, Visit& visit) {
 template <IsA<CertifiedStep> C, class Visit>
 void each_field(C& c, Visit& visit) {
   visit("name", c.name);
-  visit("state", Word(c.state, kStepStates));
+  visit("state", Word(c.state, kStepWords));
   visit("words", c.words);
   visit("planned", c.planned);
   visit("executed", c.executed);
@@ -137,7 +140,7 @@ void each_field(C& c, Visit& visit) {
   visit("op", c.op);
   each_number(c, c.op, visit);
   visit("seed", c.seed);
-  visit("status", c.status);
+  visit("status", Word(c.status, kStatusNames));
   visit("check", c.check);
   visit("rows_judged", c.rows_judged);
   visit("max_ulp", c.max_ulp);
@@ -173,7 +176,7 @@ void fields_of_call(C& c, Visit& visit) {
 template <IsA<Certificate> C, class Visit>
 void each_field(C& c, Visit& visit) {
   visit("version", c.version);
-  visit("verdict", c.verdict);
+  visit("verdict", Word(c.verdict, kVerdictWords));
   visit("reason", c.reason);
   visit("exit_status", c.exit_status);
   fields_of_call(c, visit);

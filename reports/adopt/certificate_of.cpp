@@ -72,7 +72,7 @@ void add_words(std::string& all, const std::string& more) {
 
 /// `absent`: which kernels the step says nothing of, and why.
 void finish_step(Certificate& c, CertifiedStep step, const std::string& absent) {
-  if (step.state == StepState::not_run)
+  if (step.state == Status::not_run)
     step.words = absent.empty() ? step.words : absent;
   else if (!absent.empty())
     c.not_proved.push_back(step.name + ": " + absent);
@@ -98,10 +98,10 @@ void add_search(Certificate& c, const AdoptionFacts& facts) {
                     one.largest_share, one.found > 0 ? fmt::format(", {} ways to fail", one.found) : ""));
     add_words(step.words, one.branches);
   }
-  step.state = found > 0                ? StepState::failed
-               : facts.searched.empty() ? StepState::not_run
-               : all_judged             ? StepState::passed
-                                        : StepState::undecided;
+  step.state = found > 0                ? Status::fail
+               : facts.searched.empty() ? Status::not_run
+               : all_judged             ? Status::pass
+                                        : Status::inconclusive;
   if (!all_judged) add_words(step.words, "of a kernel nothing was judged");
   finish_step(c, std::move(step), facts.not_searched);
 }
@@ -132,22 +132,22 @@ void add_functions(Certificate& c, const AdoptionFacts& facts, const AdoptionDat
     step.seconds = data.functions->seconds;
     for (const FunctionResult& f : data.functions->functions) {
       ++step.planned;
-      step.executed += f.status != "not_run";
-      failed = failed || f.status == "fail";
-      if (f.status == "not_run") add_words(none, f.id() + ": " + f.reason);
+      step.executed += f.status != Status::not_run;
+      failed = failed || f.status == Status::fail;
+      if (f.status == Status::not_run) add_words(none, f.id() + ": " + f.reason);
       add_words(step.words,
-                fmt::format("{}: {}{}{}", f.id(), f.status, f.reason.empty() ? "" : ": " + f.reason,
+                fmt::format("{}: {}{}{}", f.id(), name(f.status), f.reason.empty() ? "" : ": " + f.reason,
                             on_every_argument(f) ? ", every argument" : ", a sample"));
     }
   }
-  step.state = failed ? StepState::failed : step.executed == 0 ? StepState::not_run : StepState::passed;
+  step.state = failed ? Status::fail : step.executed == 0 ? Status::not_run : Status::pass;
   finish_step(c, std::move(step), none);
 }
 
 /// The configuration without a time that says most: one that failed, then one that did not run, then one that
 /// is outside the kernel's limits. Empty if there is none.
 std::string first_untimed(const std::vector<const SweepRecord*>& all) {
-  for (const char* const status : {"failed", "not_run", "unsupported"})
+  for (const Status status : {Status::fail, Status::not_run, Status::unsupported})
     for (const SweepRecord* r : all)
       if (r->status == status && !r->reason.empty())
         return fmt::format("{}, {} rows, V = {}: {}", r->key, r->rows, r->V, r->reason);
@@ -176,12 +176,12 @@ void add_sweep(Certificate& c, const AdoptionFacts& facts, const std::vector<Swe
   std::int64_t failed = 0;
   bool wrong = false;
   for (const SweepRecord* r : of_plan) {
-    step.executed += r->status == "measured" || r->status == "once";
-    if (r->status == "failed") {
+    step.executed += r->timed();
+    if (r->status == Status::fail) {
       ++failed;
       if (step.command.empty()) step.command = r->reproduce;
       // A worker that ends while it is timed shows that something is wrong, but not with which outputs.
-      wrong = wrong || r->verified == "fail" || !r->key.ends_with(name(Backend::plugin));
+      wrong = wrong || r->verified == Status::fail || !r->key.ends_with(name(Backend::plugin));
     }
     if (r->median_us)
       c.speed.push_back(
@@ -190,11 +190,11 @@ void add_sweep(Certificate& c, const AdoptionFacts& facts, const std::vector<Swe
   if (!facts.timed.empty())
     step.words = fmt::format("{} of {} configurations were timed, {} failed{}", step.executed, step.planned,
                              failed, facts.sweep_stopped.empty() ? "" : ": " + facts.sweep_stopped);
-  step.state = wrong                ? StepState::failed
-               : failed > 0         ? StepState::undecided
-               : step.executed == 0 ? StepState::not_run
-                                    : StepState::passed;
-  if (step.state != StepState::passed) add_words(step.words, first_untimed(of_plan));
+  step.state = wrong                ? Status::fail
+               : failed > 0         ? Status::inconclusive
+               : step.executed == 0 ? Status::not_run
+                                    : Status::pass;
+  if (step.state != Status::pass) add_words(step.words, first_untimed(of_plan));
   finish_step(c, std::move(step), facts.not_timed);
 }
 
@@ -216,7 +216,7 @@ Certificate certificate_of(const AdoptionFacts& facts, const AdoptionData& data)
   c.cases = cases_to_replay(data.check.records);
   c.not_proved = open_after_check(c, data.check);
   c.not_proved.insert(c.not_proved.end(), facts.open.begin(), facts.open.end());
-  if (c.steps.front().state == StepState::passed) {
+  if (c.steps.front().state == Status::pass) {
     add_search(c, facts);
     add_functions(c, facts, data);
     add_sweep(c, facts, data.sweep);
@@ -237,7 +237,7 @@ Certificate certificate_in(const fs::path& folder, std::vector<CertifiedData> fi
   // An earlier run may have left these.
   if (std::ranges::any_of(facts.used, [](const UsedFacts& u) { return !u.tested.empty(); }))
     data.functions = read_functions(folder / "functions" / "functions.json");
-  if (!facts.timed.empty()) data.sweep = read_sweep(folder / "sweep" / "sweep.jsonl");
+  if (!facts.timed.empty()) data.sweep = read_facts<SweepRecord>(folder / "sweep" / "sweep.jsonl");
   data.files = std::move(files);
   return certificate_of(facts, data);
 }

@@ -6,17 +6,17 @@
 #include <algorithm>
 
 #include "reference/problem.hpp"
+#include "reports/adopt/certificate_fields.hpp"
 #include "reports/adopt/conclude.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/html.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/data/tally.hpp"
 #include "reports/page/page.hpp"
+#include "reports/page/parts.hpp"
 
 namespace assay {
 namespace {
-
-std::string figure_html(const std::optional<double>& v) { return number(v); }
 
 struct Column {
   const char* head;  // a soft hyphen says where it may break
@@ -74,12 +74,7 @@ std::string name_html(const std::string& name) {
 }
 std::string key_html(const std::string& key) { return "<code>" + name_html(key) + "</code>"; }
 
-std::string state_html(const std::string& state) {
-  const char* const css = state == "passed" || state == "pass" || state == "PASS"   ? "good"
-                          : state == "failed" || state == "fail" || state == "FAIL" ? "bad"
-                                                                                    : "warn";
-  return fmt::format("<span class=\"{}\">{}</span>", css, escape(state));
-}
+const char* step_word(const CertifiedStep& s) { return kStepWords[static_cast<std::size_t>(s.state)]; }
 
 std::string list_html(const std::vector<std::string>& all) {
   std::string out = "<ul>";
@@ -115,8 +110,9 @@ std::string details_html(const Certificate& c, const CertifiedStep& s) {
 std::string steps_html(const Certificate& c) {
   std::vector<std::vector<std::string>> rows;
   for (const CertifiedStep& s : c.steps)
-    rows.push_back({escape(s.name), state_html(name(s.state)), escape(s.words) + details_html(c, s),
-                    grouped(s.planned), grouped(s.executed), std::to_string(s.seed), number(s.seconds)});
+    rows.push_back({escape(s.name), page::status_word(s.state, step_word(s)),
+                    escape(s.words) + details_html(c, s), grouped(s.planned), grouped(s.executed),
+                    std::to_string(s.seed), number(s.seconds)});
   return html_table({{"step"},
                      {"state"},
                      {"what came out", kText},
@@ -130,14 +126,14 @@ std::string steps_html(const Certificate& c) {
 std::string contract_html(const Certificate& c) {
   std::string out;
   for (const CertifiedKernel& k : c.kernels) {
-    out +=
-        fmt::format("<h3><code>{}</code></h3><p>{}</p>\n", escape(k.key),
-                    k.within.empty()
-                        ? "No limits were searched: it has declared its own, or only a part of the check ran."
-                    : k.verdict == name(Verdict::pass) || k.verdict == name(Verdict::judged_in_part)
-                        ? "Right within: " + escape(k.within)
-                    : k.verdict == "NOT RUN" ? "None: nothing was judged."
-                                             : "None: it is not right. Tried within: " + escape(k.within));
+    out += fmt::format(
+        "<h3><code>{}</code></h3><p>{}</p>\n", escape(k.key),
+        k.within.empty()
+            ? "No limits were searched: it has declared its own, or only a part of the check ran."
+        : k.verdict == Verdict::pass || k.verdict == Verdict::judged_in_part
+            ? "Right within: " + escape(k.within)
+        : k.verdict == Verdict::not_run ? "None: nothing was judged."
+                                        : "None: it is not right. Tried within: " + escape(k.within));
     if (!k.required.empty()) out += "<p>Required: " + escape(k.required) + "</p>\n";
     for (const std::string& why : k.uncovered)
       out += "<p>Of this it does not take: " + escape(why) + "</p>\n";
@@ -161,9 +157,10 @@ std::string checks_html(const Certificate& c) {
   std::vector<std::vector<std::string>> rows;
   for (const CertifiedKernel& k : c.kernels)
     for (const CertifiedCheck& one : k.checks)
-      rows.push_back({key_html(k.key), escape(one.name), state_html(one.verdict), grouped(one.judged),
-                      grouped(one.failed), grouped(one.undecided),
-                      one.utilisation > 0 ? number(one.utilisation) : "exact", figure_html(one.resolution)});
+      rows.push_back({key_html(k.key), escape(one.name),
+                      page::status_word(one.verdict, kCheckWords[static_cast<std::size_t>(one.verdict)]),
+                      grouped(one.judged), grouped(one.failed), grouped(one.undecided),
+                      one.utilisation > 0 ? number(one.utilisation) : "exact", number(one.resolution)});
   return html_table({{"kernel", kKey},
                      {"check"},
                      {"verdict"},
@@ -178,10 +175,10 @@ std::string checks_html(const Certificate& c) {
 std::string accuracy_html(const Certificate& c) {
   std::vector<std::vector<std::string>> rows;
   for (const CertifiedKernel& k : c.kernels)
-    rows.push_back({key_html(k.key), state_html(k.verdict), grouped(k.passed), grouped(k.failed),
-                    grouped(k.inconclusive), grouped(k.unsupported), figure_html(k.max_ulp_ordinary),
-                    figure_html(k.max_ulp), figure_html(k.max_bound_ratio), figure_html(k.resolution),
-                    figure_html(k.resolution_sum)});
+    rows.push_back({key_html(k.key), page::status_word(k.verdict), grouped(k.passed), grouped(k.failed),
+                    grouped(k.inconclusive), grouped(k.unsupported), number(k.max_ulp_ordinary),
+                    number(k.max_ulp), number(k.max_bound_ratio), number(k.resolution),
+                    number(k.resolution_sum)});
   return html_table({{"kernel", kKey},
                      {"verdict"},
                      {"passed", kNumber},
@@ -209,8 +206,8 @@ std::string speed_html(const Certificate& c) {
   const std::string impossible = impossible_figure(c);
   for (const CertifiedSpeed& s : c.speed)
     rows.push_back(joined<std::string>({key_html(s.key)}, texts_of(sizes, op_of(c, s), s),
-                                       {escape(s.verified), figure_html(s.median_us), figure_html(s.gb_per_s),
-                                        figure_html(s.share_of_copy), figure_html(s.share_of_fastest)}));
+                                       {judged_word(s.verified), number(s.median_us), number(s.gb_per_s),
+                                        number(s.share_of_copy), number(s.share_of_fastest)}));
   return html_table(joined<Column>({{"kernel", kKey}}, columns_of(sizes),
                                    {{"outputs"},
                                     {"median, us", kNumber},
@@ -227,7 +224,7 @@ std::string cases_html(const Certificate& c) {
   for (const CertifiedCase& k : c.cases)
     rows.push_back(joined<std::string>(
         {k.worst ? "yes" : "", escape(k.group), name_html(k.family)}, texts_of(sizes, k.op, k),
-        {state_html(k.status), figure_html(k.max_ulp), figure_html(k.max_bound_ratio), coded(k.reproduce)}));
+        {page::status_word(k.status), number(k.max_ulp), number(k.max_bound_ratio), coded(k.reproduce)}));
   return html_table(joined<Column>({{"worst"}, {"group"}, {"family"}}, columns_of(sizes),
                                    {{"status"},
                                     {"max ULP", kNumber},
@@ -237,7 +234,8 @@ std::string cases_html(const Certificate& c) {
 }
 
 const char* colour_of(const Certificate& c) {
-  return c.verdict == "PASS" ? "#12703f" : c.verdict == "FAIL" ? "#b4211b" : "#8a5a00";
+  if (c.verdict == Verdict::pass) return "#12703f";
+  return c.verdict == Verdict::fail ? "#b4211b" : "#8a5a00";
 }
 
 /// No kernel ran on a GPU, and one ran on the CPU.
@@ -251,8 +249,8 @@ bool only_on_the_cpu(const Certificate& c) {
   return on_host;
 }
 
-bool in_part(const Certificate& c) { return c.verdict == name(Verdict::judged_in_part); }
-bool right(const Certificate& c) { return c.verdict == name(Verdict::pass) || in_part(c); }
+bool in_part(const Certificate& c) { return c.verdict == Verdict::judged_in_part; }
+bool right(const Certificate& c) { return c.verdict == Verdict::pass || in_part(c); }
 
 /// The contract, where there is one to speak of.
 std::string contract_words(const Certificate& c) {
@@ -318,7 +316,7 @@ std::string kernel_names(const Certificate& c) {
 std::string render_certificate_page(const Certificate& c) {
   page::Frame f;
   f.verdict = escape(badge_words(c));
-  f.passed = c.verdict == "PASS";
+  f.passed = c.verdict == Verdict::pass;
   f.partly = in_part(c);
   f.css = kStyle;
   f.subject = "certificate of " + escape(kernel_names(c));
@@ -340,12 +338,12 @@ std::string render_certificate_page(const Certificate& c) {
 }
 
 std::string badge_words(const Certificate& c) {
-  if (!right(c)) return c.verdict;
+  if (!right(c)) return name(c.verdict);
   const char* const part = !c.only.empty()       ? ", a part of the check"
                            : c.extent == "quick" ? ", quick check"
                                                  : "";
-  return c.verdict + (only_on_the_cpu(c) ? " on the CPU" : "") + part + contract_of_badge(c) +
-         guard_of_badge(c);
+  return name(c.verdict) + std::string(only_on_the_cpu(c) ? " on the CPU" : "") + part +
+         contract_of_badge(c) + guard_of_badge(c);
 }
 
 std::string render_badge(const Certificate& c) {
@@ -370,7 +368,7 @@ std::string badge_line(const Certificate& c, const std::string& folder) {
 
 std::string render_certificate_terminal(const Certificate& c) {
   const std::string words = badge_words(c);
-  std::string out = fmt::format("{}{} {}\n", words, words == c.verdict ? "" : ":", kernel_names(c));
+  std::string out = fmt::format("{}{} {}\n", words, words == name(c.verdict) ? "" : ":", kernel_names(c));
   if (right(c))
     for (const CertifiedKernel& k : c.kernels) {
       if (!k.within.empty()) out += fmt::format("  {} within: {}\n", k.key, k.within);
@@ -389,7 +387,7 @@ std::string render_certificate_terminal(const Certificate& c) {
   }
   out += "  " + c.reason + "\n";
   for (const CertifiedStep& s : c.steps) {
-    out += fmt::format("  {:<10} {:<10} {}\n", s.name, name(s.state), s.words);
+    out += fmt::format("  {:<10} {:<10} {}\n", s.name, step_word(s), s.words);
     if (!s.command.empty()) out += fmt::format("  {:<21} {}\n", "", s.command);
   }
   out += "  not proved:\n";

@@ -21,14 +21,14 @@ Certificate long_certificate() {
       "assay check kernels/of/somebody/softmax_kernels.cu --entry 'void softmax(const float* in, "
       "float* out, int rows, int V)' --host --only shapes --family normal_1 --V 131072";
   Certificate c;
-  c.verdict = "FAIL";
+  c.verdict = Verdict::fail;
   c.reason = "check: FAIL: " + command;
   c.files = {{"source", "kernels/of/somebody/softmax_kernels.cu", hash},
              {"binary", "/a/path/of/the/binary.so", hash}};
   for (const char* step : {"check", "fuzz", "functions", "sweep"})
     c.steps.push_back(
         {.name = step,
-         .state = StepState::failed,
+         .state = Status::fail,
          .words = key + ": 2,432 inputs, 2,432 passed, largest share of a bound 0.988; " + command,
          .planned = 123456789,
          .executed = 123456789,
@@ -38,22 +38,23 @@ Certificate long_certificate() {
   c.data = {{"check/records.jsonl", hash}, {"fuzz/corpus/" + key + ".corpus.jsonl", hash}};
   CertifiedKernel k;
   k.key = key;
-  k.verdict = "INCONCLUSIVE";
+  k.verdict = Verdict::inconclusive;
   k.passed = k.failed = k.inconclusive = k.unsupported = 123456;
   k.max_ulp = k.max_bound_ratio = k.resolution = k.resolution_sum = 1.2345e-7;
   k.axes = {{"-inf as a mask", "found, not declared", "finite logits", "row 3, column 17: " + command}};
   k.checks = {{.name = "normalizer",
-               .verdict = "undecided",
+               .verdict = Status::inconclusive,
                .judged = 18405908,
                .failed = 18405908,
                .undecided = 18405908,
                .utilisation = 0.99512,
                .resolution = 1.8312e-4}};
   c.kernels = {k};
-  c.speed = {{{.rows = 65536, .V = 131072, .k = 100}, key, "not verified", 12345.6, 2345.6, 0.987, 0.987}};
+  c.speed = {
+      {{.rows = 65536, .V = 131072, .k = 100}, key, Status::unsupported, 12345.6, 2345.6, 0.987, 0.987}};
   CertifiedCase one;
   one.worst = true, one.key = key, one.group = "properties", one.family = "alternating_neg_inf";
-  one.V = 131072, one.rows = 65536, one.status = "inconclusive", one.max_ulp = 88.25,
+  one.V = 131072, one.rows = 65536, one.status = Status::inconclusive, one.max_ulp = 88.25,
   one.max_bound_ratio = 0.99512;
   one.reproduce = command;
   c.cases = {one};
@@ -63,9 +64,9 @@ Certificate long_certificate() {
 
 TEST(CertificatePage, SaysFirstWhatAPassIsFor) {
   Certificate c;
-  c.verdict = "PASS", c.reason = "check (7 cases)", c.extent = "normal";
+  c.verdict = Verdict::pass, c.reason = "check (7 cases)", c.extent = "normal";
   CertifiedKernel k;
-  k.key = "mine/f32@plugin", k.verdict = "PASS", k.passed = 7, k.within = "rows >= 1; V >= 1";
+  k.key = "mine/f32@plugin", k.verdict = Verdict::pass, k.passed = 7, k.within = "rows >= 1; V >= 1";
   k.max_ulp = 2160;
   c.kernels = {k};
   const auto has = [](const std::string& text, const char* words) { return text.find(words) != text.npos; };
@@ -95,13 +96,13 @@ TEST(CertificatePage, SaysFirstWhatAPassIsFor) {
   EXPECT_EQ(badge_words(c), "PASS, quick check");
   // A contract is claimed only for what passed.
   c.kernels = {k};
-  c.verdict = c.kernels[0].verdict = "FAIL", c.kernels[0].failed = 1;
+  c.verdict = c.kernels[0].verdict = Verdict::fail, c.kernels[0].failed = 1;
   page = render_certificate_page(c);
   EXPECT_FALSE(has(page, "Right within")) << page;
   EXPECT_TRUE(has(page, "None: it is not right. Tried within: rows &gt;= 1; V &gt;= 1"));
   EXPECT_EQ(badge_words(c), "FAIL");
   EXPECT_FALSE(has(render_certificate_terminal(c), "within"));
-  c.verdict = c.kernels[0].verdict = "NOT RUN", c.kernels[0].passed = c.kernels[0].failed = 0;
+  c.verdict = c.kernels[0].verdict = Verdict::not_run, c.kernels[0].passed = c.kernels[0].failed = 0;
   EXPECT_TRUE(has(render_certificate_page(c), "None: nothing was judged."));
 }
 

@@ -35,10 +35,8 @@ constexpr std::int64_t kMostElementsReplayed = std::int64_t{1} << 22;
 constexpr std::size_t kMostFailed = 6, kMostOfMeasure = 3;
 constexpr std::size_t kCasesOfAll = 48, kFewestOthers = 8;
 
-bool is_bad(Status s) { return s == Status::fail || s == Status::crashed || s == Status::hung; }
-
 bool can_be_replayed(const Record& r) {
-  return (r.status == Status::pass || is_bad(r.status)) && may_be_replayed(r.group, r.rows, r.V);
+  return (r.status == Status::pass || is_wrong(r.status)) && may_be_replayed(r.group, r.rows, r.V);
 }
 
 CertifiedCase case_of(const Record& r, bool worst) {
@@ -51,7 +49,7 @@ CertifiedCase case_of(const Record& r, bool worst) {
   c.op = r.op;
   static_cast<CaseShape&>(c) = r;
   c.seed = r.seed;
-  c.status = name(r.status);
+  c.status = r.status;
   if (const CheckResult* const failed = first_failed(r)) c.check = name(failed->check);
   c.rows_judged = r.rows_judged;
   c.max_ulp = r.max_ulp;
@@ -102,13 +100,13 @@ bool may_be_replayed(const std::string& group, std::int64_t rows, std::int64_t V
 
 bool little_of_core(const CertifiedKernel& k) { return !k.within.empty() && 2 * k.core_beyond > k.core; }
 
-std::string verdict_of_kernel(const CertifiedKernel& k) {
-  return name(k.failed > 0              ? Verdict::fail
-              : k.inconclusive > 0      ? Verdict::inconclusive
-              : k.passed < 1            ? Verdict::not_run
-              : k.too_coarse > k.passed ? Verdict::judged_in_part
-              : little_of_core(k)       ? Verdict::judged_in_part
-                                        : Verdict::pass);
+Verdict verdict_of_kernel(const CertifiedKernel& k) {
+  return k.failed > 0              ? Verdict::fail
+         : k.inconclusive > 0      ? Verdict::inconclusive
+         : k.passed < 1            ? Verdict::not_run
+         : k.too_coarse > k.passed ? Verdict::judged_in_part
+         : little_of_core(k)       ? Verdict::judged_in_part
+                                   : Verdict::pass;
 }
 
 AdoptedKernel described(const Variant& v) {
@@ -128,7 +126,7 @@ CertifiedKernel certified_kernel(const AdoptedKernel& adopted, const ReportData&
     judged.take(r);
     ++k.planned;
     k.passed += r.status == Status::pass;
-    k.failed += is_bad(r.status);
+    k.failed += is_wrong(r.status);
     k.inconclusive += r.status == Status::inconclusive;
     k.unsupported += r.status == Status::unsupported;
     k.too_coarse += too_coarse(r);
@@ -164,9 +162,9 @@ CertifiedKernel certified_kernel(const AdoptedKernel& adopted, const ReportData&
     if (c.judged == 0 && c.failed == 0 && c.undecided == 0) continue;
     const auto check = static_cast<Check>(i);
     k.checks.push_back({name(check),
-                        c.failed > 0      ? "fail"
-                        : c.undecided > 0 ? "undecided"
-                                          : "pass",
+                        c.failed > 0      ? Status::fail
+                        : c.undecided > 0 ? Status::inconclusive
+                                          : Status::pass,
                         c.judged, c.failed, c.undecided, c.utilisation, resolution_of_check(check, k)});
   }
   if (const auto at = data.contracts.find(k.key); at != data.contracts.end()) {
@@ -196,7 +194,7 @@ std::vector<CertifiedCase> cases_to_replay(const std::vector<Record>& records) {
     const std::vector<const Record*>& all = by_key[key];
     std::set<std::size_t> taken;
     for (std::size_t i = 0; i < all.size() && taken.size() < kMostFailed; ++i)
-      if (is_bad(all[i]->status)) taken.insert(i);
+      if (is_wrong(all[i]->status)) taken.insert(i);
     for (const auto figure :
          {&Record::max_bound_ratio, static_cast<std::optional<double> Record::*>(&Record::max_ulp)})
       for (const std::size_t i : largest_of(all, figure, kMostOfMeasure)) taken.insert(i);
@@ -219,15 +217,15 @@ CertifiedStep check_step(const ReportData& data, std::uint64_t seed) {
   s.seed = seed;
   s.seconds = data.seconds;
   const Verdict verdict = verdict_of(data);
-  s.state = verdict == Verdict::pass || verdict == Verdict::judged_in_part ? StepState::passed
-            : verdict == Verdict::fail                                     ? StepState::failed
-            : verdict == Verdict::inconclusive                             ? StepState::undecided
-                                                                           : StepState::not_run;
+  s.state = verdict == Verdict::pass || verdict == Verdict::judged_in_part ? Status::pass
+            : verdict == Verdict::fail                                     ? Status::fail
+            : verdict == Verdict::inconclusive                             ? Status::inconclusive
+                                                                           : Status::not_run;
   s.words = fmt::format("{}: {}", name(verdict), verdict_reason(data));
   for (const Record& r : data.records)
-    if (is_bad(r.status) || (s.command.empty() && r.status == Status::inconclusive)) {
+    if (is_wrong(r.status) || (s.command.empty() && r.status == Status::inconclusive)) {
       s.command = r.reproduce;
-      if (is_bad(r.status)) break;
+      if (is_wrong(r.status)) break;
     }
   return s;
 }
@@ -244,7 +242,7 @@ std::vector<std::string> open_after_check(const Certificate& c, const ReportData
         "inputs that nobody knew before: the seed was chosen (--seed), not drawn when the kernel was fixed");
   if (c.extent == "quick") open.push_back("the check was quick: " + lengths_tried(data.records));
   for (const GroupTally& g : tally_groups(data.records))
-    if (g.pass == 0 && g.unsupported > 0 && g.fail + g.crashed + g.hung + g.inconclusive == 0)
+    if (g[Status::pass] == 0 && g[Status::unsupported] > 0 && g.bad() == 0)
       open.push_back(fmt::format("group {}: {}", g.group, g.unsupported_reason));
   for (const CertifiedKernel& k : c.kernels) {
     if (k.on_host && k.passed > 0) open.push_back(k.key + ": ran on the CPU, so nothing is shown for a GPU");
@@ -280,7 +278,7 @@ std::vector<std::string> open_after_check(const Certificate& c, const ReportData
 
 std::string impossible_figure(const Certificate& c) {
   for (const CertifiedCase& one : c.cases)
-    if (one.status == name(Status::pass) && beyond_bound(one.max_bound_ratio))
+    if (one.status == Status::pass && beyond_bound(one.max_bound_ratio))
       return fmt::format("check: {}: a case passed, and its share of a bound is {}: {}", one.key,
                          *one.max_bound_ratio, one.reproduce);
   for (const CertifiedSpeed& s : c.speed) {
@@ -298,7 +296,7 @@ std::string impossible_figure(const Certificate& c) {
 std::string failed_checks(const CertifiedKernel& k) {
   std::string words;
   for (const CertifiedCheck& one : k.checks)
-    if (one.verdict == "fail")
+    if (one.verdict == Status::fail)
       words += fmt::format("{}{} ({} of {} comparisons)", words.empty() ? "failed checks: " : ", ", one.name,
                            grouped(one.failed), grouped(one.judged));
   return words;
@@ -318,7 +316,7 @@ std::string missing_without(const CertifiedStep& s) {
 }  // namespace
 
 void conclude(Certificate& c, bool accept_limits) {
-  const auto find = [&](StepState state) {
+  const auto find = [&](Status state) {
     return std::find_if(c.steps.begin(), c.steps.end(),
                         [&](const CertifiedStep& s) { return s.state == state; });
   };
@@ -331,10 +329,10 @@ void conclude(Certificate& c, bool accept_limits) {
     passed += k.passed, limited = limited || !k.undeclared.empty() || !k.own_limits.empty();
     for (const std::string& why : k.uncovered)
       uncovered += (uncovered.empty() ? "" : "; ") + k.key + ": " + why;
-    in_part = in_part || verdict_of_kernel(k) == name(Verdict::judged_in_part);
+    in_part = in_part || verdict_of_kernel(k) == Verdict::judged_in_part;
   }
   for (const CertifiedStep& s : c.steps)
-    if (s.state == StepState::not_run) c.not_proved.push_back(missing_without(s));
+    if (s.state == Status::not_run) c.not_proved.push_back(missing_without(s));
   if (c.target.word.find(".py:") != c.target.word.npos)
     c.not_proved.emplace_back(
         "files: Python code may read some through another process, native code or a folder's descriptor; "
@@ -344,36 +342,36 @@ void conclude(Certificate& c, bool accept_limits) {
   c.not_proved.emplace_back(
       "what it does on another day, after more calls, in another program, or for a row that somebody has "
       "chosen: no run shows that");
-  const auto end = [&](const char* verdict, int status, const std::string& reason) {
+  const auto end = [&](Verdict verdict, int status, const std::string& reason) {
     c.verdict = verdict;
     c.exit_status = status;
     c.reason = reason;
   };
-  if (const auto bad = find(StepState::failed); bad != c.steps.end()) {
+  if (const auto bad = find(Status::fail); bad != c.steps.end()) {
     std::string words = bad->name + ": " + bad->words;
     if (bad == check)
       for (const CertifiedKernel& k : c.kernels)
         if (const std::string which = failed_checks(k); !which.empty())
           words += "; " + (c.kernels.size() > 1 ? k.key + ": " : "") + which;
-    return end("FAIL", 1, words);
+    return end(Verdict::fail, 1, words);
   }
-  if (const std::string why = impossible_figure(c); !why.empty()) return end("FAIL", 1, why);
-  if (check == c.steps.end() || check->state == StepState::not_run)
-    return end("NOT RUN", 3, check == c.steps.end() ? "check: did not run" : "check: " + check->words);
-  if (const auto open = find(StepState::undecided); open != c.steps.end())
-    return end("INCONCLUSIVE", 1, open->name + ": " + open->words);
-  if (check->executed < 1 || passed < 1) return end("NOT RUN", 3, "no case was judged");
+  if (const std::string why = impossible_figure(c); !why.empty()) return end(Verdict::fail, 1, why);
+  if (check == c.steps.end() || check->state == Status::not_run)
+    return end(Verdict::not_run, 3, check == c.steps.end() ? "check: did not run" : "check: " + check->words);
+  if (const auto open = find(Status::inconclusive); open != c.steps.end())
+    return end(Verdict::inconclusive, 1, open->name + ": " + open->words);
+  if (check->executed < 1 || passed < 1) return end(Verdict::not_run, 3, "no case was judged");
   if (!uncovered.empty())
-    return end(name(Verdict::not_covered), 1, "it does not take all that is required: " + uncovered);
+    return end(Verdict::not_covered, 1, "it does not take all that is required: " + uncovered);
   if (c.cases.empty())
-    return end(name(Verdict::not_judged), 3,
+    return end(Verdict::not_judged, 3,
                "no case can be replayed, so nobody could verify it: run more groups of the check");
   std::string words;
   for (const CertifiedStep& s : c.steps)
-    if (s.state == StepState::passed)
+    if (s.state == Status::pass)
       words += fmt::format("{}{} ({} {})", words.empty() ? "" : ", ", s.name, grouped(s.executed),
                            counted_by(s.name));
-  end(name(in_part ? Verdict::judged_in_part : Verdict::pass), (limited || in_part) && !accept_limits ? 4 : 0,
+  end(in_part ? Verdict::judged_in_part : Verdict::pass, (limited || in_part) && !accept_limits ? 4 : 0,
       words);
 }
 

@@ -46,8 +46,8 @@ inline constexpr const char* kWithoutLimits = "rows >= 1; V >= 1";
 /// Less than half of the cases that every caller relies on are within the limits of a kernel from elsewhere.
 bool little_of_core(const CertifiedKernel& k);
 
-/// The verdict that the counts of a kernel make: "FAIL", "INCONCLUSIVE", "NOT RUN", "JUDGED IN PART", "PASS".
-std::string verdict_of_kernel(const CertifiedKernel& k);
+/// The verdict that the counts of a kernel make.
+Verdict verdict_of_kernel(const CertifiedKernel& k);
 
 /// Sets verdict, reason, exit status, and adds to `not_proved` each step that did not run. PASS only if the
 /// check passed, at least one case passed, no other step failed or was left undecided, and every speed is

@@ -16,15 +16,15 @@
 namespace assay {
 namespace {
 
-CertifiedStep step_of(const char* name, StepState state, std::int64_t executed = 10) {
+CertifiedStep step_of(const char* name, Status state, std::int64_t executed = 10) {
   return {.name = name, .state = state, .words = "words", .planned = 10, .executed = executed};
 }
 
 /// A certificate of a kernel of which every step passed.
 Certificate right_certificate() {
   Certificate c;
-  c.steps = {step_of("check", StepState::passed), step_of("fuzz", StepState::passed),
-             step_of("functions", StepState::passed), step_of("sweep", StepState::passed)};
+  c.steps = {step_of("check", Status::pass), step_of("fuzz", Status::pass),
+             step_of("functions", Status::pass), step_of("sweep", Status::pass)};
   CertifiedKernel k;
   k.key = "a/f32@host";
   k.passed = 10;
@@ -33,7 +33,7 @@ Certificate right_certificate() {
   CertifiedCase& one = c.cases.emplace_back();
   one.worst = true;
   one.key = k.key;
-  one.status = "pass";
+  one.status = Status::pass;
   one.max_ulp = 1.25;
   return c;
 }
@@ -41,11 +41,12 @@ Certificate right_certificate() {
 TEST(Certificate, PassesOnlyIfEveryStepThatRanPassed) {
   Certificate c = right_certificate();
   conclude(c, false);
-  EXPECT_EQ(c.verdict, "PASS");
+  EXPECT_EQ(c.verdict, Verdict::pass);
   EXPECT_EQ(c.exit_status, 0);
   for (std::size_t i = 0; i < 4; ++i) {
     for (const auto& [state, verdict, status] :
-         {std::tuple(StepState::failed, "FAIL", 1), std::tuple(StepState::undecided, "INCONCLUSIVE", 1)}) {
+         {std::tuple(Status::fail, Verdict::fail, 1),
+          std::tuple(Status::inconclusive, Verdict::inconclusive, 1)}) {
       c = right_certificate();
       c.steps[i].state = state;
       conclude(c, true);
@@ -59,17 +60,17 @@ TEST(Certificate, PassesOnlyIfEveryStepThatRanPassed) {
 TEST(Certificate, ASpeedThatTheMachineCannotReachIsNoPass) {
   Certificate c = right_certificate();
   c.kernels.at(0).op = "softmax";
-  c.speed = {{{.rows = 4000, .V = 129024}, c.kernels.at(0).key, "pass", 4.1, 1e6, 1.019, 1.02}};
+  c.speed = {{{.rows = 4000, .V = 129024}, c.kernels.at(0).key, Status::pass, 4.1, 1e6, 1.019, 1.02}};
   EXPECT_EQ(impossible_figure(c), "");
   conclude(c, false);
-  EXPECT_EQ(c.verdict, "PASS");
+  EXPECT_EQ(c.verdict, Verdict::pass);
   // By what is newer, or by the copy's share alone, as an older certificate has it.
   for (const auto& [copy, fastest] : {std::pair<double, std::optional<double>>{228, 228.0}, {228, {}}}) {
     c = right_certificate();
     c.kernels.at(0).op = "softmax";
-    c.speed = {{{.rows = 4000, .V = 129024}, c.kernels.at(0).key, "pass", 4.1, 1e6, copy, fastest}};
+    c.speed = {{{.rows = 4000, .V = 129024}, c.kernels.at(0).key, Status::pass, 4.1, 1e6, copy, fastest}};
     conclude(c, true);
-    EXPECT_EQ(c.verdict, "FAIL");
+    EXPECT_EQ(c.verdict, Verdict::fail);
     EXPECT_EQ(c.exit_status, 1);
     EXPECT_NE(c.reason.find("4,000 rows, V = 129,024: its speed is 228 times"), std::string::npos)
         << c.reason;
@@ -77,7 +78,7 @@ TEST(Certificate, ASpeedThatTheMachineCannotReachIsNoPass) {
   // A kernel that writes one value a row is faster than a copy of as many bytes.
   c = right_certificate();
   c.kernels.at(0).op = "lse";
-  c.speed = {{{.rows = 4000, .V = 129024}, c.kernels.at(0).key, "pass", 4.1, 1e6, 1.3, 0.97}};
+  c.speed = {{{.rows = 4000, .V = 129024}, c.kernels.at(0).key, Status::pass, 4.1, 1e6, 1.3, 0.97}};
   EXPECT_EQ(impossible_figure(c), "");
 }
 
@@ -89,7 +90,7 @@ TEST(Certificate, APassSaysForWhichInputs) {
   k.within = "rows >= 1, at most 1; V one of 2", k.own_limits = "V_in={2}; max_rows=1";
   k.planned = k.passed, k.rows_judged = 300;
   conclude(c, false);
-  EXPECT_EQ(c.verdict, "PASS");
+  EXPECT_EQ(c.verdict, Verdict::pass);
   EXPECT_EQ(c.exit_status, 4);
   EXPECT_EQ(badge_words(c), "PASS within rows >= 1, at most 1; V one of 2");
   EXPECT_NE(render_certificate_terminal(c).find("declared by its own file alone: V_in={2}; max_rows=1"),
@@ -103,12 +104,12 @@ TEST(Certificate, APassSaysForWhichInputs) {
 
   k.core = 100, k.core_beyond = 51;
   conclude(c, false);
-  EXPECT_EQ(c.verdict, "JUDGED IN PART");
+  EXPECT_EQ(c.verdict, Verdict::judged_in_part);
   EXPECT_EQ(c.exit_status, 4);
 
   k.required = "V=1..4096", k.uncovered = {"V = 1 is none of V_in"};
   conclude(c, true);
-  EXPECT_EQ(c.verdict, "NOT COVERED");
+  EXPECT_EQ(c.verdict, Verdict::not_covered);
   EXPECT_EQ(c.exit_status, 1);
   EXPECT_EQ(c.reason, "it does not take all that is required: a/f32@host: V = 1 is none of V_in");
   EXPECT_EQ(badge_words(c), "NOT COVERED");
@@ -121,39 +122,39 @@ TEST(Certificate, APassSaysForWhichInputs) {
 
 TEST(Certificate, AStepThatDidNotRunIsNamedAndIsNoPass) {
   Certificate c = right_certificate();
-  c.steps[3] = step_of("sweep", StepState::not_run, 0);
+  c.steps[3] = step_of("sweep", Status::not_run, 0);
   conclude(c, false);
-  EXPECT_EQ(c.verdict, "PASS");
+  EXPECT_EQ(c.verdict, Verdict::pass);
   EXPECT_EQ(c.not_proved.at(0), "sweep: no speed was measured: words");
   EXPECT_EQ(c.reason.find("sweep"), std::string::npos) << c.reason;
   c = right_certificate();
-  c.steps[0].state = StepState::not_run;
+  c.steps[0].state = Status::not_run;
   conclude(c, false);
-  EXPECT_EQ(c.verdict, "NOT RUN");
+  EXPECT_EQ(c.verdict, Verdict::not_run);
   EXPECT_EQ(c.exit_status, 3);
 }
 
 TEST(Certificate, NothingThatRanIsNoPass) {
   Certificate c;
   conclude(c, true);
-  EXPECT_EQ(c.verdict, "NOT RUN");
+  EXPECT_EQ(c.verdict, Verdict::not_run);
   EXPECT_EQ(c.exit_status, 3);
   c = right_certificate();
   c.kernels[0].passed = 0;
   conclude(c, true);
-  EXPECT_EQ(c.verdict, "NOT RUN");
+  EXPECT_EQ(c.verdict, Verdict::not_run);
   c = right_certificate();
   c.steps[0].executed = 0;
   conclude(c, true);
-  EXPECT_EQ(c.verdict, "NOT RUN");
-  EXPECT_EQ(check_step({}, 1).state, StepState::failed) << "a check of no case fails";
+  EXPECT_EQ(c.verdict, Verdict::not_run);
+  EXPECT_EQ(check_step({}, 1).state, Status::fail) << "a check of no case fails";
 }
 
 TEST(Certificate, LimitsThatNobodyDeclaredAreAStatusOfTheirOwn) {
   Certificate c = right_certificate();
   c.kernels[0].undeclared = "V_multiple=32";
   conclude(c, false);
-  EXPECT_EQ(c.verdict, "PASS");
+  EXPECT_EQ(c.verdict, Verdict::pass);
   EXPECT_EQ(c.exit_status, 4);
   conclude(c, true);
   EXPECT_EQ(c.exit_status, 0);
@@ -252,7 +253,7 @@ TEST(Certificate, TheBadgeSaysTheVerdictAndNeedsNoNetwork) {
   EXPECT_NE(svg.find("PASS</text>"), svg.npos);
   svg.erase(svg.find("http://www.w3.org/2000/svg"), 26);  // the name of the format
   EXPECT_EQ(svg.find("http"), svg.npos);
-  c.steps[1].state = StepState::failed;
+  c.steps[1].state = Status::fail;
   conclude(c, false);
   EXPECT_EQ(badge_words(c), "FAIL");
 }

@@ -85,8 +85,8 @@ std::vector<const CertifiedCase*> sample_of(const std::vector<CertifiedCase>& ca
 std::string difference(const CertifiedCase& then, const Record& now, Agreement how) {
   const CheckResult* const failed = first_failed(now);
   const std::string check = failed ? name(failed->check) : "";
-  if (then.status != name(now.status))
-    return fmt::format("it was {}, and is {}", then.status, name(now.status));
+  if (then.status != now.status)
+    return fmt::format("it was {}, and is {}", name(then.status), name(now.status));
   if (then.check != check)
     return fmt::format("the first check that failed was {}, and is {}",
                        then.check.empty() ? "none" : then.check, check.empty() ? "none" : check);

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "accuracy/record.hpp"
+
 namespace assay::cheats {
 
 /// One line of a cheat: the command "run", say, and the rest of the line.
@@ -35,9 +37,8 @@ const char* name(Guard g);
 /// Those that work on this machine.
 std::vector<Guard> guards();
 
-enum class Outcome { as_expected, otherwise, not_run };
 struct Verdict {
-  Outcome outcome = Outcome::not_run;
+  Status outcome = Status::not_run;  // pass: as expected; fail: otherwise
   std::string why;  // of a cheat that did not run, what the machine lacks; of an unexpected answer, the line
                     // of the table and what came instead
   std::string command;  // the last one that ran

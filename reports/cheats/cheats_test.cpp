@@ -38,22 +38,21 @@ Verdict verdict_of(const std::string& steps, const std::filesystem::path& folder
 TEST(CheatRunner, HoldsEachAnswerToTheTable) {
   const TestFolder folder;
   EXPECT_EQ(verdict_of("run list --ops-that-are-none\nstatus 2\n", folder.path() / "a").outcome,
-            Outcome::as_expected);
+            Status::pass);
   const Verdict status = verdict_of("run list --families\nstatus 1\n", folder.path() / "b");
-  EXPECT_EQ(status.outcome, Outcome::otherwise);
+  EXPECT_EQ(status.outcome, Status::fail);
   EXPECT_EQ(status.command, "assay list --families");
   EXPECT_EQ(status.why.find("line 4: ends with 0 and not with 1"), 0u) << status.why;
   EXPECT_EQ(verdict_of("run list --families\nsays no such words\n", folder.path() / "c").outcome,
-            Outcome::otherwise);
-  EXPECT_EQ(verdict_of("run list --families\nlacks normal_1\n", folder.path() / "d").outcome,
-            Outcome::otherwise);
+            Status::fail);
+  EXPECT_EQ(verdict_of("run list --families\nlacks normal_1\n", folder.path() / "d").outcome, Status::fail);
   const std::string written = "write at/this | old\nedit at/this | old | new\nrun list --families\n";
   EXPECT_EQ(
       verdict_of(written + "holds at | new\nholds_not at/this | old\nabsent other\n", folder.path() / "e")
           .outcome,
-      Outcome::as_expected);
-  EXPECT_EQ(verdict_of(written + "holds_not at | new\n", folder.path() / "f").outcome, Outcome::otherwise);
-  EXPECT_EQ(verdict_of(written + "absent at/this\n", folder.path() / "g").outcome, Outcome::otherwise);
+      Status::pass);
+  EXPECT_EQ(verdict_of(written + "holds_not at | new\n", folder.path() / "f").outcome, Status::fail);
+  EXPECT_EQ(verdict_of(written + "absent at/this\n", folder.path() / "g").outcome, Status::fail);
 }
 
 class Cheats : public testing::TestWithParam<std::string> {};
@@ -64,8 +63,8 @@ TEST_P(Cheats, GetTheAnswerThatTheTableExpects) {
       for (const Guard guard : guards()) {
         const TestFolder folder;
         const Verdict v = run(c, guard, {ASSAY_COMMAND, folder.path() / "cheat"});
-        EXPECT_NE(v.outcome, Outcome::otherwise) << name(guard) << ": " << v.command << "\n" << v.why;
-        if (v.outcome == Outcome::not_run) std::printf("%s: not run: %s\n", name(guard), v.why.c_str());
+        EXPECT_NE(v.outcome, Status::fail) << name(guard) << ": " << v.command << "\n" << v.why;
+        if (v.outcome == Status::not_run) std::printf("%s: not run: %s\n", name(guard), v.why.c_str());
       }
 }
 

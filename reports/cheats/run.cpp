@@ -73,11 +73,11 @@ class Run {
     Verdict v;
     try {
       for (const Step& s : cheat_.steps) take(s);
-      v.outcome = Outcome::as_expected;
+      v.outcome = Status::pass;
     } catch (const Lacks& lacks) {
       v.why = lacks.what;
     } catch (const Unexpected& other) {
-      v.outcome = Outcome::otherwise;
+      v.outcome = Status::fail;
       v.why = other.why;
     }
     v.command = command_;

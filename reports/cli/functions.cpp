@@ -50,12 +50,6 @@ std::vector<const functions::Function*> select(const FunctionsArguments& o) {
   return out;
 }
 
-CaseOutcome outcome_of(const std::string& status) {
-  return status == "pass"      ? CaseOutcome::passed
-         : status == "not_run" ? CaseOutcome::skipped
-                               : CaseOutcome::failed;
-}
-
 /// For programs: one test case a function, a variant on pairs, or the quotients.
 VerdictDocument document_of(const FunctionsReport& r, int status) {
   VerdictDocument d;
@@ -65,11 +59,11 @@ VerdictDocument document_of(const FunctionsReport& r, int status) {
   d.reason = functions_verdict(r);
   d.seconds = r.seconds;
   d.environment = r.environment;
-  const auto add = [&](const std::string& key, const std::string& what, const std::string& outcome,
+  const auto add = [&](const std::string& key, const std::string& what, Status outcome,
                        const std::string& why, const std::string& words, std::int64_t stride) {
-    VerdictCase c{.suite = key, .name = what, .outcome = outcome_of(outcome)};
-    if (c.outcome != CaseOutcome::passed) c.message = why;
-    if (c.outcome == CaseOutcome::failed) {
+    VerdictCase c{.suite = key, .name = what, .outcome = outcome};
+    if (c.outcome != Status::pass) c.message = why;
+    if (c.outcome == Status::fail) {
       c.bad = 1;
       c.reproduce = "assay functions " + words;
       if (stride > 1) c.reproduce += fmt::format(" --stride {}", stride);
@@ -83,17 +77,12 @@ VerdictDocument document_of(const FunctionsReport& r, int status) {
   if (r.quotients)
     add("quotients/f32@cuda", "pairs of mantissas", r.quotients->status, quotients_sentence(*r.quotients),
         "--quotients", 1);
-  std::int64_t run = 0, passed = 0, failed = 0;
-  for (const VerdictCase& c : d.cases) {
-    run += c.outcome != CaseOutcome::skipped;
-    passed += c.outcome == CaseOutcome::passed;
-    failed += c.outcome == CaseOutcome::failed;
-  }
-  d.counts = {{"planned", std::ssize(d.cases)},
-              {"run", run},
-              {"passed", passed},
-              {"failed", failed},
-              {"not_run", std::ssize(d.cases) - run}};
+  const StatusCounts n = count_outcomes(d.cases);
+  d.counts = {{"planned", n.total()},
+              {"run", n.executed()},
+              {"passed", n[Status::pass]},
+              {"failed", n[Status::fail]},
+              {"not_run", n[Status::not_run]}};
   return d;
 }
 

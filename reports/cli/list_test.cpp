@@ -217,9 +217,9 @@ TEST(FunctionsCommand, FailsWhereAFunctionFailsOrNothingRan) {
   EXPECT_FALSE(functions_passed(r));
   EXPECT_EQ(functions_word(r), "NOT RUN");
   r.functions.resize(1);
-  r.functions[0].status = "not_run";
+  r.functions[0].status = Status::not_run;
   EXPECT_FALSE(functions_passed(r));
-  r.functions[0].status = "pass";
+  r.functions[0].status = Status::pass;
   EXPECT_TRUE(functions_passed(r));
   EXPECT_EQ(functions_word(r), "PASS");
   // 2^28 pairs of f32 numbers are many, and not all.
@@ -229,7 +229,7 @@ TEST(FunctionsCommand, FailsWhereAFunctionFailsOrNothingRan) {
   r.functions[0].inputs = std::int64_t{1} << 32;
   EXPECT_TRUE(on_every_argument(r.functions[0]));
   r.pairs.resize(1);
-  r.pairs[0].status = "fail";
+  r.pairs[0].status = Status::fail;
   r.pairs[0].reason = "<element>";
   EXPECT_FALSE(functions_passed(r));
   const std::string page = render_functions_page(r);

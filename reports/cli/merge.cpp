@@ -11,16 +11,13 @@
 
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/pages.hpp"
 #include "reports/cli/run_frame.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/data/summary.hpp"
-#include "reports/page/folder/write_report.hpp"
 #include "reports/records/about.hpp"
-#include "reports/runs/folder.hpp"
-#include "reports/runs/selftest.hpp"
-#include "reports/sweep_page/page.hpp"
 
 namespace assay {
 namespace {
@@ -45,8 +42,8 @@ int heaviest(const std::vector<int>& statuses) {
 /// The verdict on the records, or what the parts themselves ended with where every record passed. `whole`:
 /// that of a check or a report.
 int merged_status(const Merged& m, std::optional<Verdict> whole) {
-  if (m.failed > 0) return kFailed;
-  if (m.passed == 0 && m.verb != "fuzz") return kEnvironment;
+  if (m.n.bad() > 0) return kFailed;
+  if (m.n[Status::pass] == 0 && m.pages) return kEnvironment;
   const int status = heaviest(m.statuses);
   if (!whole || status == kFailed || status == kBadCall) return status;
   if (*whole == Verdict::not_covered) return kFailed;
@@ -68,20 +65,19 @@ VerdictDocument document_of(const Merged& m, const std::string& verdict, int sta
   d.verdict = verdict;
   d.exit_status = status;
   // A search keeps records only of what it found.
-  d.reason = m.verb == "fuzz" ? fmt::format("{} shards of assay fuzz: {} inputs that fail were found",
-                                            m.statuses.size(), m.failed)
-                              : fmt::format("{} shards of assay {}: {} records, {} run, {} failed",
-                                            m.statuses.size(), m.verb, m.records, m.executed, m.failed);
+  d.reason = fmt::format("{} shards of assay {}: ", m.statuses.size(), m.verb);
+  d.reason += m.pages ? fmt::format("{} records, {} run, {} failed", m.n.total(), m.n.executed(), m.n.bad())
+                      : fmt::format("{} inputs that fail were found", m.n.bad());
   d.environment = environment();
   d.counts = {{"shards", std::ssize(m.statuses)},
-              {"records", m.records},
-              {"run", m.executed},
-              {"passed", m.passed},
-              {"failed", m.failed}};
+              {"records", m.n.total()},
+              {"run", m.n.executed()},
+              {"passed", m.n[Status::pass]},
+              {"failed", m.n.bad()}};
   for (std::size_t i = 0; i < m.statuses.size(); ++i) {
     VerdictCase c{.suite = "assay " + m.verb, .name = fmt::format("shard {}/{}", i, m.statuses.size())};
     if (!is_right(m.statuses[i])) {
-      c.outcome = CaseOutcome::failed;
+      c.outcome = Status::fail;
       c.bad = 1;
       c.message = fmt::format("ended with status {}", m.statuses[i]);
       c.reproduce = m.first;
@@ -94,7 +90,7 @@ VerdictDocument document_of(const Merged& m, const std::string& verdict, int sta
 VerdictDocument document_of(const MissingParts& missing) {
   VerdictDocument d;
   d.command = "merge";
-  d.verdict = "INCOMPLETE";
+  d.verdict = name(Verdict::incomplete);
   d.exit_status = kEnvironment;
   d.reason = fmt::format("{} of {} shards are not there; nothing was merged", missing.missing, missing.count);
   d.environment = environment();
@@ -116,32 +112,26 @@ int run_merge_command(const MergeArguments& o) {
   }
   std::optional<Verdict> verdict;
   std::string why;
-  if (std::find(m.files.begin(), m.files.end(), kAboutFile) != m.files.end()) {
-    const RecordedRun merged(out, out / "records.jsonl");
-    const Digest& whole = merged.digest();
+  const FolderPages pages = m.pages ? make_pages(out) : FolderPages();
+  // The folder may hold the records of another run, too.
+  if (pages.run && std::find(m.files.begin(), m.files.end(), kAboutFile) != m.files.end()) {
+    const Digest& whole = pages.run->digest();
     verdict = verdict_of(whole);
     if (*verdict == Verdict::incomplete || *verdict == Verdict::judged_in_part ||
         *verdict == Verdict::not_covered)
       why = verdict_reason(whole);
-    write_pages(out, whole);
-    tell("page: {}\n", run.shown("index.html"));
   }
   const int status = merged_status(m, verdict);
-  if (m.verb == "selftest") {
-    write_files({{out / "selftest.html", render_selftest_page(read_selftest(out / "selftest.jsonl"))}});
-    link_pages(out);
-    tell("page: {}\n", run.shown("selftest.html"));
-  }
-  if (m.verb == "sweep") tell("page: {}\n", write_sweep_page(out).string());
-  const bool in_part = verdict == Verdict::judged_in_part, unjudged = verdict == Verdict::not_judged;
+  const bool in_part = m.in_part || verdict == Verdict::judged_in_part,
+             unjudged = verdict == Verdict::not_judged;
   VerdictDocument d = document_of(m,
                                   is_right(status) && in_part          ? name(Verdict::judged_in_part)
-                                  : is_right(status)                   ? "PASS"
+                                  : is_right(status)                   ? name(Verdict::pass)
                                   : verdict == Verdict::not_covered    ? name(Verdict::not_covered)
-                                  : status == kFailed                  ? "FAIL"
+                                  : status == kFailed                  ? name(Verdict::fail)
                                   : status == kEnvironment && unjudged ? name(Verdict::not_judged)
-                                  : m.passed == 0                      ? "NOTHING JUDGED"
-                                                                       : "INCOMPLETE",
+                                  : m.n[Status::pass] == 0             ? "NOTHING JUDGED"
+                                                                       : name(Verdict::incomplete),
                                   status);
   if (!why.empty()) d.reason += ": " + why;
   const bool limited = status == kUndeclaredLimits && !in_part;

@@ -15,10 +15,10 @@
 #include "reference/files/npy.hpp"
 #include "reference/files/tensor_file_test.hpp"
 #include "reports/cli/command_test.hpp"
-#include "reports/data/compare.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/data/worst_case_test.hpp"
+#include "reports/records/compare.hpp"
 #include "reports/records/record_lines.hpp"
 #include "reports/runs/utilisation.hpp"
 

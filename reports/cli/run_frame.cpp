@@ -40,17 +40,22 @@ std::string RunFrame::shown(const std::string& name) const {
   return std::filesystem::absolute(*folder_ / name).string();
 }
 
-RunFiles RunFrame::with_end(RunFiles files, std::int64_t records, int status) {
+RunFiles RunFrame::with_end(RunFiles files, std::int64_t records, int status, const std::string& kept,
+                            bool in_part) {
   written_.clear();
   for (const auto& [name, content] : files) written_.push_back(name);
   const Shard part = part_.value_or(Shard());
-  if (part.count > 1) files.emplace_back(kShardFile, shard_text(shard_end(part, records, status)));
+  if (part.count == 1) return files;
+  ShardEnd end = shard_end(part, records, status);
+  end.kept = kept, end.in_part = in_part;
+  files.emplace_back(kShardFile, shard_text(end));
   return files;
 }
 
-void RunFrame::finish(RunFiles files, std::int64_t records, int status) {
+void RunFrame::finish(RunFiles files, std::int64_t records, int status, const std::string& kept,
+                      bool in_part) {
   Files all;
-  for (auto& [name, content] : with_end(std::move(files), records, status))
+  for (auto& [name, content] : with_end(std::move(files), records, status, kept, in_part))
     all.emplace_back(*folder_ / name, std::move(content));
   write_files(all);
   if (journal_) journal_->finish();

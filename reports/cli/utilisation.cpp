@@ -206,25 +206,25 @@ VerdictDocument document_of(const std::vector<KeyResults>& all, const Utilisatio
   for (const KeyResults& k : all) {
     VerdictCase c{.suite = k.variant->key(), .name = "largest share of every bound"};
     c.records = std::ssize(k.results);
-    if (!k.skipped.empty()) c.outcome = CaseOutcome::skipped, c.message = k.skipped;
+    if (!k.skipped.empty()) c.outcome = Status::not_run, c.message = k.skipped;
     if (k.skipped.empty() && k.results.empty())
-      c.outcome = CaseOutcome::skipped, c.message = "no row of it could be judged";
+      c.outcome = Status::not_run, c.message = "no row of it could be judged";
     for (const LargestShare& r : k.results) {
       if (r.violation.empty()) continue;
-      if (c.outcome != CaseOutcome::failed) {
-        c.outcome = CaseOutcome::failed;
+      if (c.outcome != Status::fail) {
+        c.outcome = Status::fail;
         c.message = fmt::format("at V = {}: {}", r.V, r.violation);
         c.reproduce = again(k, r.V, o);
         if (d.reason.empty()) d.reason = k.variant->key() + " " + c.message;
       }
       ++c.bad;
     }
-    searched += c.outcome != CaseOutcome::skipped;
-    violated += c.outcome == CaseOutcome::failed;
+    searched += c.outcome != Status::not_run;
+    violated += c.outcome == Status::fail;
     d.cases.push_back(std::move(c));
   }
   d.exit_status = violated == 0 && searched > 0 ? kPassed : kFailed;
-  d.verdict = d.exit_status == kPassed ? "PASS" : "FAIL";
+  d.verdict = pass_or_fail(d.exit_status == kPassed);
   if (searched == 0) d.reason = "no selected key can be searched here";
   if (d.reason.empty()) d.reason = fmt::format("{} keys searched, no row goes beyond a bound", searched);
   d.counts = {{"planned", std::ssize(all)}, {"run", searched}, {"failed", violated}};

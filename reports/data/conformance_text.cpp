@@ -19,31 +19,24 @@ namespace {
 constexpr std::size_t kMostFindings = 12;
 
 std::string counts_of(const std::vector<Record>& records) {
-  GroupTally all;
   const auto coarse = std::count_if(records.begin(), records.end(), too_coarse);
-  for (const GroupTally& g : tally_groups(records)) {
-    all.pass += g.pass, all.fail += g.fail, all.inconclusive += g.inconclusive;
-    all.unsupported += g.unsupported, all.not_run += g.not_run, all.crashed += g.crashed, all.hung += g.hung;
-  }
+  const StatusCounts all = count_outcomes(records);
   std::string s =
       fmt::format("{} cases: {} passed, {} failed, {} inconclusive, {} outside the domain or not expressible",
-                  grouped(static_cast<std::int64_t>(records.size())), grouped(all.pass), grouped(all.fail),
-                  grouped(all.inconclusive), grouped(all.unsupported - coarse));
+                  grouped(static_cast<std::int64_t>(records.size())), grouped(all[Status::pass]),
+                  grouped(all[Status::fail]), grouped(all[Status::inconclusive]),
+                  grouped(all[Status::unsupported] - coarse));
   if (coarse > 0) s += fmt::format(", {} too coarse to judge", grouped(coarse));
-  if (all.crashed) s += fmt::format(", {} crashed", grouped(all.crashed));
-  if (all.hung) s += fmt::format(", {} hung", grouped(all.hung));
-  if (all.not_run) s += fmt::format(", {} not run", grouped(all.not_run));
+  if (all[Status::crashed]) s += fmt::format(", {} crashed", grouped(all[Status::crashed]));
+  if (all[Status::hung]) s += fmt::format(", {} hung", grouped(all[Status::hung]));
+  if (all[Status::not_run]) s += fmt::format(", {} not run", grouped(all[Status::not_run]));
   return s + "\n";
 }
 
 /// What the kernel behaves like. Of one that is wrong nearly everywhere, that tells nothing.
 std::string behaviour_lines(const std::vector<Record>& records) {
-  std::int64_t wrong = 0, right = 0;
-  for (const Record& r : records) {
-    right += r.status == Status::pass;
-    wrong += r.status == Status::fail || r.status == Status::crashed || r.status == Status::hung;
-  }
-  if (wrong > right) return {};
+  const StatusCounts n = count_outcomes(records);
+  if (n.wrong() > n[Status::pass]) return {};
   std::string out;
   for (const Record& r : records)
     if (r.family == kProbeFamily && !r.behaves_like.empty()) out += "behaves like: " + r.behaves_like + "\n";
@@ -53,17 +46,17 @@ std::string behaviour_lines(const std::vector<Record>& records) {
 std::string group_lines(const std::vector<Record>& records) {
   std::string out;
   for (const GroupTally& g : tally_groups(records)) {
-    std::string line = fmt::format("  {:<12} {:>7} passed", g.group, grouped(g.pass));
+    std::string line = fmt::format("  {:<12} {:>7} passed", g.group, grouped(g[Status::pass]));
     const auto some = [&](std::int64_t n, const char* word) {
       if (n > 0) line += fmt::format(", {} {}", grouped(n), word);
     };
-    some(g.fail, "failed");
-    some(g.crashed, "crashed");
-    some(g.hung, "hung");
-    some(g.inconclusive, "inconclusive");
-    some(g.not_run, "not run");
-    some(g.unsupported, "unsupported");
-    if (g.unsupported > 0) line += " (" + shorten(g.unsupported_reason, 90) + ")";
+    some(g[Status::fail], "failed");
+    some(g[Status::crashed], "crashed");
+    some(g[Status::hung], "hung");
+    some(g[Status::inconclusive], "inconclusive");
+    some(g[Status::not_run], "not run");
+    some(g[Status::unsupported], "unsupported");
+    if (g[Status::unsupported] > 0) line += " (" + shorten(g.unsupported_reason, 90) + ")";
     out += line + "\n";
   }
   return out;
@@ -142,12 +135,13 @@ std::string verdict_text(const std::string& key, const std::vector<Record>& reco
                          const std::string& unsandboxed, const conformance::Contract* contract) {
   ReportData one = run_of(records);
   if (contract) one.contracts[key] = *contract;
-  const Verdict verdict = verdict_of(one);
+  const Digest digest(one);
+  const Verdict verdict = verdict_of(digest);
   const bool pass = verdict == Verdict::pass || verdict == Verdict::judged_in_part;
   std::string out =
       head_of(verdict, key, contract, pass && quick ? "; quick: " + lengths_tried(records) : "");
   if (verdict == Verdict::not_judged || verdict == Verdict::judged_in_part)
-    out += "  " + verdict_reason(one) + "\n";
+    out += "  " + verdict_reason(digest) + "\n";
   if (!unsandboxed.empty()) out += "  not sandboxed: " + unsandboxed + "\n";
   out += counts_of(records) + wanting(records);
   if (const std::string line = resolution_line(records); pass && !line.empty()) out += line + "\n";
@@ -214,7 +208,7 @@ std::string render_check_terminal(const ReportData& data, const std::string& pag
                         contract == data.contracts.end() ? nullptr : &contract->second);
   }
   // A part of a check says so, although each of its kernels was judged in whole.
-  if (const Digest d(data, Digest::Depth::counts); data.keys.size() > 1 || !data.part.empty())
+  if (const Digest d(data); data.keys.size() > 1 || !data.part.empty())
     out += fmt::format("{}: {}\n", verdict_words(d), verdict_reason(d));
   return out + fmt::format("took {} s; page: {}\n", plain_number(data.seconds), page_path);
 }

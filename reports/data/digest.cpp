@@ -121,14 +121,10 @@ std::vector<const KeyTally*> pointers(const Digest& d) {
 Counts count(const std::vector<const KeyTally*>& keys) {
   Counts c;
   for (const KeyTally* k : keys) {
-    c.pass += k->status[Status::pass], c.fail += k->status[Status::fail];
-    c.inconclusive += k->status[Status::inconclusive], c.unsupported += k->status[Status::unsupported];
-    c.not_run += k->status[Status::not_run];
-    c.crashed += k->status[Status::crashed], c.hung += k->status[Status::hung];
+    c.add(k->status);
     c.not_run_keys += !k->info.not_run.empty();
-    c.planned += k->records();
   }
-  c.executed = c.planned - c.not_run;
+  c.planned = c.total(), c.executed = c.StatusCounts::executed();
   return c;
 }
 
@@ -224,10 +220,10 @@ std::string verdict_reason(const Digest& d) {
   const auto part = [&](std::int64_t n, const char* what) {
     if (n > 0) parts.push_back(fmt::format("{} {}", grouped(n), what));
   };
-  part(c.crashed, "crashed");
-  part(c.hung, "hung");
-  part(c.fail, "failed a check");
-  part(c.inconclusive, "stayed undecided");
+  part(c[Status::crashed], "crashed");
+  part(c[Status::hung], "hung");
+  part(c[Status::fail], "failed a check");
+  part(c[Status::inconclusive], "stayed undecided");
   if (const std::int64_t lost = c.planned - c.executed; lost > 0) {
     if (parts.empty())
       return fmt::format("{} of {} planned cases did not run", grouped(lost), grouped(c.planned));
@@ -237,7 +233,7 @@ std::string verdict_reason(const Digest& d) {
   }
   if (const std::string what = half_run(d); parts.empty() && !what.empty())
     return what + ", so cases of it are lacking";
-  if (parts.empty() && c.pass == 0)
+  if (parts.empty() && c[Status::pass] == 0)
     return "no case could be judged: all lie outside a domain, are not expressible, or are too coarse to "
            "judge";
   if (parts.empty() && only_launched(d)) {
@@ -254,8 +250,8 @@ std::string verdict_reason(const Digest& d) {
     if (parts.empty() && d.about().contracts.contains(k.info.key) && k.judged.little_of_core())
       return fmt::format(
           "{} of {} cases that every caller relies on are beyond the kernel's limits; {} passed",
-          grouped(k.judged.core_beyond), grouped(k.judged.core), grouped(c.pass));
-  if (parts.empty() && c.unsupported > 0) {
+          grouped(k.judged.core_beyond), grouped(k.judged.core), grouped(c[Status::pass]));
+  if (parts.empty() && c[Status::unsupported] > 0) {
     std::int64_t others = 0;
     for (const Reason& r : unsupported_reasons(d))
       if (r.why == Why::coarse)
@@ -265,10 +261,11 @@ std::string verdict_reason(const Digest& d) {
       else
         others += r.count;
     part(others, "for other reasons");
-    return fmt::format("{} passed; {} not judged ({})",
-                       c.pass == 1 ? "the only judged case" : "all " + grouped(c.pass) + " judged cases",
-                       c.unsupported == 1 ? "1 was" : grouped(c.unsupported) + " were",
-                       fmt::join(parts, ", "));
+    return fmt::format(
+        "{} passed; {} not judged ({})",
+        c[Status::pass] == 1 ? "the only judged case" : "all " + grouped(c[Status::pass]) + " judged cases",
+        c[Status::unsupported] == 1 ? "1 was" : grouped(c[Status::unsupported]) + " were",
+        fmt::join(parts, ", "));
   }
   if (parts.empty()) return "all planned cases ran and passed";
   return fmt::format("of {} planned cases {}", grouped(c.planned), fmt::join(parts, ", "));

@@ -14,10 +14,8 @@
 
 namespace assay {
 
-struct Counts {
+struct Counts : StatusCounts {
   std::int64_t planned = 0, executed = 0;
-  std::int64_t pass = 0, fail = 0, inconclusive = 0, unsupported = 0, crashed = 0, hung = 0;
-  std::int64_t not_run = 0;       // number of records
   std::int64_t not_run_keys = 0;  // keys that cannot run here
 };
 
@@ -25,8 +23,9 @@ class Digest {
  public:
   /// `counts`: without what failing cases have in common, which takes longer to find than to count.
   enum class Depth { all, counts };
-  /// Of a run whose records are in memory. `data` must outlive the digest.
-  explicit Digest(const ReportData& data, Depth depth = Depth::all);
+  /// Of a run whose records are in memory. `data` must outlive the digest. What is asked of a digest can so
+  /// be asked of data.
+  Digest(const ReportData& data, Depth depth = Depth::counts);
   /// Of records that are given to take(), then finish(). `about` holds everything else, and must outlive the
   /// digest. `describe` says what is known of the key of a record if about.keys does not hold it.
   static Digest of_stream(const ReportData& about, std::function<KeyInfo(const Record&)> describe);

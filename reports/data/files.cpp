@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/data/files.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <cerrno>
@@ -68,6 +70,22 @@ void write_files(const Files& files) {
   }
 }
 
+LineFile::LineFile(fs::path path)
+    : path_(std::move(path)), file_(open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
+  if (file_ < 0) throw_unwritten(path_, errno);
+}
+
+LineFile::~LineFile() { close(file_); }
+
+void LineFile::append(const std::string& line) {
+  for (std::size_t done = 0; done < line.size();) {
+    const ssize_t n = write(file_, line.data() + done, line.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) throw_unwritten(path_, errno);
+    done += static_cast<std::size_t>(n);
+  }
+}
+
 fs::path file_or_gz(const fs::path& file) {
   const fs::path packed = file.string() + ".gz";
   return fs::exists(file) ? file : fs::exists(packed) ? packed : fs::path();
@@ -98,6 +116,13 @@ std::string read_file(const fs::path& file) {
   std::ostringstream text;
   text << in.rdbuf();
   return text.str();
+}
+
+std::string whole_lines(const fs::path& file, bool* torn) {
+  std::string text = read_file(file);
+  if (torn) *torn = !text.empty() && text.back() != '\n';
+  text.resize(text.rfind('\n') + 1);
+  return text;
 }
 
 namespace {

@@ -35,11 +35,29 @@ using Files = std::vector<std::pair<std::filesystem::path, FileContent>>;
 /// consistent. Throws as throw_unwritten does; then nothing has changed.
 void write_files(const Files& files);
 
+/// Appends whole lines to a file. Throws EnvironmentError that names the file and the reason, at the line
+/// that could not be written.
+class LineFile {
+ public:
+  explicit LineFile(std::filesystem::path path);
+  ~LineFile();
+  LineFile(const LineFile&) = delete;
+  LineFile& operator=(const LineFile&) = delete;
+  void append(const std::string& line);
+
+ private:
+  std::filesystem::path path_;
+  int file_;
+};
+
 /// `file`, or `file`.gz; "" if there is neither.
 std::filesystem::path file_or_gz(const std::filesystem::path& file);
 
 /// Reads a whole text file, inflated if its name ends with .gz. Throws InputError that names it.
 std::string read_file(const std::filesystem::path& file);
+
+/// The same without a torn last line, which a stopped run leaves. Sets *torn, unless it is null.
+std::string whole_lines(const std::filesystem::path& file, bool* torn);
 
 /// Calls `read` with each line of a file's text that is not empty. If `read` throws, throws InputError that
 /// names the file and the number of the line.

@@ -8,6 +8,7 @@
 
 #include "reports/data/environment.hpp"
 #include "reports/data/html.hpp"
+#include "reports/data/outcome.hpp"
 
 namespace assay {
 
@@ -20,36 +21,31 @@ bool on_every_argument(const FunctionResult& f) {
 namespace {
 
 struct FunctionCounts {
-  std::int64_t ran = 0, exhaustive = 0, some_pairs = 0, failed = 0, not_run = 0, values = 0;
-  std::int64_t pairs_ran = 0, pairs_failed = 0, rows = 0;
+  StatusCounts functions, pairs, quotients;
+  std::int64_t exhaustive = 0, some_pairs = 0, values = 0, rows = 0;
+
+  std::int64_t executed() const { return functions.executed() + pairs.executed() + quotients.executed(); }
+  std::int64_t bad() const { return functions.bad() + pairs.bad() + quotients.bad(); }
+  std::int64_t not_run() const {
+    return functions[Status::not_run] + pairs[Status::not_run] + quotients[Status::not_run];
+  }
 };
 FunctionCounts count(const FunctionsReport& r) {
   FunctionCounts n;
   for (const FunctionResult& f : r.functions) {
-    if (f.status == "not_run") {
-      ++n.not_run;
-      continue;
-    }
-    ++n.ran;
+    ++n.functions[f.status];
+    if (f.status == Status::not_run) continue;
     n.exhaustive += on_every_argument(f);
     n.some_pairs += f.stride == 1 && !on_every_argument(f);
-    n.failed += f.status != "pass";
     n.values += f.inputs;
   }
   for (const PairResult& p : r.pairs) {
-    if (p.status == "not_run") {
-      ++n.not_run;
-      continue;
-    }
-    ++n.pairs_ran;
-    n.pairs_failed += p.status != "pass";
+    ++n.pairs[p.status];
     n.rows += p.rows;
   }
-  if (r.quotients && r.quotients->status == "not_run") ++n.not_run;
+  if (r.quotients) ++n.quotients[r.quotients->status];
   return n;
 }
-
-bool quotients_failed(const FunctionsReport& r) { return r.quotients && r.quotients->status == "fail"; }
 
 }  // namespace
 
@@ -63,37 +59,34 @@ FunctionsReport quick_functions() {
   return r;
 }
 
-bool functions_ran(const FunctionsReport& r) {
-  const FunctionCounts n = count(r);
-  return n.ran + n.pairs_ran > 0 || (r.quotients && r.quotients->status != "not_run");
-}
+bool functions_ran(const FunctionsReport& r) { return count(r).executed() > 0; }
 
 bool functions_passed(const FunctionsReport& r) {
   const FunctionCounts n = count(r);
-  return functions_ran(r) && n.failed + n.pairs_failed == 0 && !quotients_failed(r);
+  return n.executed() > 0 && n.bad() == 0;
 }
 
 std::string functions_word(const FunctionsReport& r) {
-  return functions_passed(r) ? "PASS" : functions_ran(r) ? "FAIL" : "NOT RUN";
+  return name(functions_passed(r) ? Verdict::pass : functions_ran(r) ? Verdict::fail : Verdict::not_run);
 }
 
 std::string functions_verdict(const FunctionsReport& r) {
   const FunctionCounts n = count(r);
-  std::string out = fmt::format("{} functions, {} of them on every argument, {} values", n.ran, n.exhaustive,
+  const std::int64_t ran = n.functions.executed(), pairs = n.pairs.executed();
+  std::string out = fmt::format("{} functions, {} of them on every argument, {} values", ran, n.exhaustive,
                                 grouped(n.values));
   if (n.some_pairs > 0) out += fmt::format("; {} divisions on drawn pairs", n.some_pairs);
-  if (n.ran == 0) out = n.pairs_ran > 0 ? "no function asked for" : "nothing ran";
-  if (n.failed > 0) out += fmt::format("; {} beyond what is declared", n.failed);
-  if (n.pairs_ran > 0)
-    out += fmt::format("; {} two-element softmaxes, {} rows", n.pairs_ran, grouped(n.rows));
-  if (n.pairs_failed > 0) out += fmt::format(", {} fail", n.pairs_failed);
-  if (r.quotients && r.quotients->status != "not_run") out += "; " + quotients_sentence(*r.quotients);
-  if (n.not_run > 0) out += fmt::format("; {} not run", n.not_run);
+  if (ran == 0) out = pairs > 0 ? "no function asked for" : "nothing ran";
+  if (n.functions.bad() > 0) out += fmt::format("; {} beyond what is declared", n.functions.bad());
+  if (pairs > 0) out += fmt::format("; {} two-element softmaxes, {} rows", pairs, grouped(n.rows));
+  if (n.pairs.bad() > 0) out += fmt::format(", {} fail", n.pairs.bad());
+  if (n.quotients.executed() > 0) out += "; " + quotients_sentence(*r.quotients);
+  if (n.not_run() > 0) out += fmt::format("; {} not run", n.not_run());
   return out;
 }
 
 std::string quotients_sentence(const QuotientSweep& q) {
-  if (q.status == "not_run") return "quotients by a shared divisor: not run: " + q.reason;
+  if (q.status == Status::not_run) return "quotients by a shared divisor: not run: " + q.reason;
   std::string out =
       fmt::format("quotients by a shared divisor: {} pairs of mantissas, {} not correctly rounded",
                   grouped(q.divisors * kMantissas), grouped(q.wrong));
@@ -106,13 +99,13 @@ std::string render_functions_terminal(const FunctionsReport& r, const std::strin
       fmt::format("{}: {}. Took {:.1f} s.\n", functions_word(r), functions_verdict(r), r.seconds);
   int shown = 0;
   for (const FunctionResult& f : r.functions)
-    if (f.status == "fail" && ++shown <= 3)
+    if (f.status == Status::fail && ++shown <= 3)
       out += fmt::format("  {}: {}\n    assay functions --function '{}'{}\n", f.id(), f.reason, f.id(),
                          f.stride > 1 ? fmt::format(" --stride {}", f.stride) : "");
   out += fmt::format("\n{:<26} {:>13} {:>9} {:>24} {:>9} {:>9} {:>9} {:>8} {:>7}  {}\n", "function", "inputs",
                      "max ulp", "at", "subnormal", "rounded", "mean ulp", "monotone", "s", "documented");
   for (const FunctionResult& f : r.functions) {
-    if (f.status == "not_run") {
+    if (f.status == Status::not_run) {
       out += fmt::format("{:<26} not run: {}\n", f.id(), f.reason);
       continue;
     }
@@ -132,7 +125,7 @@ std::string render_functions_terminal(const FunctionsReport& r, const std::strin
       "max ulp: distance from the exact value; subnormal: error in units of the smallest "
       "subnormal;\nmonotone: yes, or the number of descents\n";
   for (const PairResult& p : r.pairs) {
-    if (p.status == "not_run") {
+    if (p.status == Status::not_run) {
       out += fmt::format("{:<32} not run: {}\n", p.key, p.reason);
       continue;
     }
@@ -140,10 +133,11 @@ std::string render_functions_terminal(const FunctionsReport& r, const std::strin
         "{:<32} {}: {} rows{}, max ulp {:.6f} ({}), {} correctly rounded, {} by the full check, {} outside "
         "the "
         "domain, {:.1f} s{}\n",
-        p.key, p.status, grouped(p.rows), p.stride > 1 ? "*" : "", p.ulp, p.worst,
+        p.key, name(p.status), grouped(p.rows), p.stride > 1 ? "*" : "", p.ulp, p.worst,
         p.elements > 0 ? plain_percent(static_cast<double>(p.correct) / static_cast<double>(p.elements))
                        : "-",
-        grouped(p.full_check), grouped(p.outside), p.seconds, p.status == "fail" ? ": " + p.reason : "");
+        grouped(p.full_check), grouped(p.outside), p.seconds,
+        p.status == Status::fail ? ": " + p.reason : "");
   }
   if (!page.empty()) out += "\n" + page + "\n";
   return out;

@@ -40,30 +40,11 @@ std::vector<GroupTally> tally_groups(const std::vector<Record>& records) {
   std::vector<GroupTally> out;
   for (const Record& r : records) {
     auto at = std::find_if(out.begin(), out.end(), [&](const GroupTally& g) { return g.group == r.group; });
-    if (at == out.end()) at = out.insert(out.end(), GroupTally{.group = r.group});
-    switch (r.status) {
-      case Status::pass:
-        ++at->pass;
-        break;
-      case Status::fail:
-        ++at->fail;
-        break;
-      case Status::inconclusive:
-        ++at->inconclusive;
-        break;
-      case Status::unsupported:
-        if (at->unsupported++ == 0) at->unsupported_reason = r.reason;
-        break;
-      case Status::not_run:
-        ++at->not_run;
-        break;
-      case Status::crashed:
-        ++at->crashed;
-        break;
-      case Status::hung:
-        ++at->hung;
-        break;
+    if (at == out.end()) {
+      at = out.insert(out.end(), GroupTally());
+      at->group = r.group;
     }
+    if (++(*at)[r.status] == 1 && r.status == Status::unsupported) at->unsupported_reason = r.reason;
   }
   return out;
 }

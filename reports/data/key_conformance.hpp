@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "accuracy/record.hpp"
+#include "reports/data/outcome.hpp"
 
 namespace assay {
 
 /// Number of cases of one group by status, over one key or all keys.
-struct GroupTally {
+struct GroupTally : StatusCounts {
   std::string group;
-  std::int64_t pass = 0, fail = 0, inconclusive = 0, unsupported = 0, not_run = 0, crashed = 0, hung = 0;
   std::string unsupported_reason = {};  // of the first unsupported case
 };
 std::vector<GroupTally> tally_groups(const std::vector<Record>& records);

@@ -60,11 +60,12 @@ std::string counts_line(const Digest& d) {
   const Counts c = count(d);
   std::string line = grouped(c.planned) + " planned";
   if (c.executed < c.planned) line += fmt::format(", {} not run", grouped(c.planned - c.executed));
-  line += fmt::format(", {} passed, {} failed, {} inconclusive", grouped(c.pass), grouped(c.fail),
-                      grouped(c.inconclusive));
-  if (c.crashed) line += fmt::format(", {} crashed", grouped(c.crashed));
-  if (c.hung) line += fmt::format(", {} hung", grouped(c.hung));
-  line += fmt::format(", {} not judged, {} keys not run", grouped(c.unsupported), grouped(c.not_run_keys));
+  line += fmt::format(", {} passed, {} failed, {} inconclusive", grouped(c[Status::pass]),
+                      grouped(c[Status::fail]), grouped(c[Status::inconclusive]));
+  if (c[Status::crashed]) line += fmt::format(", {} crashed", grouped(c[Status::crashed]));
+  if (c[Status::hung]) line += fmt::format(", {} hung", grouped(c[Status::hung]));
+  line += fmt::format(", {} not judged, {} keys not run", grouped(c[Status::unsupported]),
+                      grouped(c.not_run_keys));
   return line;
 }
 
@@ -131,62 +132,30 @@ std::string terminal_table(const Digest& digest, const std::string& backend) {
 
 bool report_passed(const Digest& d) {
   const Counts c = count(d);
-  return c.pass > 0 && c.executed >= c.planned && c.fail + c.inconclusive + c.crashed + c.hung == 0;
+  return c[Status::pass] > 0 && c.executed >= c.planned && c.bad() == 0;
 }
 
 Verdict verdict_of(const Digest& d) {
   const Counts c = count(d);
-  if (c.fail + c.crashed + c.hung > 0) return Verdict::fail;
-  if (c.inconclusive > 0) return Verdict::inconclusive;
+  if (c.wrong() > 0) return Verdict::fail;
+  if (c[Status::inconclusive] > 0) return Verdict::inconclusive;
   const bool part = !d.about().part.empty();
   if (c.executed < c.planned) {
-    if (!d.is_check() || c.not_run == 0) return Verdict::fail;
+    if (!d.is_check() || c[Status::not_run] == 0) return Verdict::fail;
     return c.executed == 0 ? Verdict::not_run : Verdict::incomplete;
   }
   if (c.executed == 0 && c.not_run_keys > 0) return Verdict::not_run;
   if (!half_run(d).empty()) return Verdict::incomplete;
   // There may be more parts than cases: merge asks whether anything was judged.
-  if (c.pass == 0) return part || c.unsupported > 0 ? Verdict::not_judged : Verdict::fail;
+  if (c[Status::pass] == 0) return part || c[Status::unsupported] > 0 ? Verdict::not_judged : Verdict::fail;
   if (only_launched(d)) return Verdict::not_judged;
   if (!uncovered(d).empty()) return Verdict::not_covered;
   return d.is_check() && judged_in_part(d) ? Verdict::judged_in_part : Verdict::pass;
 }
 
-const char* name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::pass:
-      return "PASS";
-    case Verdict::fail:
-      return "FAIL";
-    case Verdict::inconclusive:
-      return "INCONCLUSIVE";
-    case Verdict::incomplete:
-      return "INCOMPLETE";
-    case Verdict::not_run:
-      return "NOT RUN";
-    case Verdict::not_judged:
-      return "NOT JUDGED";
-    case Verdict::judged_in_part:
-      return "JUDGED IN PART";
-    case Verdict::not_covered:
-      return "NOT COVERED";
-  }
-  return "";
-}
-
 std::string verdict_words(const Digest& d) {
   const std::string& part = d.about().part;
   return name(verdict_of(d)) + (part.empty() ? "" : " (" + part + ")");
-}
-
-bool report_passed(const ReportData& data) { return report_passed(Digest(data, Digest::Depth::counts)); }
-Verdict verdict_of(const ReportData& data) { return verdict_of(Digest(data, Digest::Depth::counts)); }
-std::string verdict_reason(const ReportData& data) {
-  return verdict_reason(Digest(data, Digest::Depth::counts));
-}
-std::string render_summary_markdown(const ReportData& data) { return render_summary_markdown(Digest(data)); }
-std::string render_summary_terminal(const ReportData& data, const std::string& page_path) {
-  return render_summary_terminal(Digest(data), page_path);
 }
 
 std::string render_summary_markdown(const Digest& d) {

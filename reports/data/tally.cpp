@@ -93,19 +93,6 @@ WorstRecord worst_record(const Record& r) {
 
 }  // namespace
 
-std::int64_t StatusCounts::total() const {
-  std::int64_t sum = 0;
-  for (const std::int64_t n : n_) sum += n;
-  return sum;
-}
-std::int64_t StatusCounts::bad() const {
-  return (*this)[Status::fail] + (*this)[Status::inconclusive] + (*this)[Status::crashed] +
-         (*this)[Status::hung];
-}
-void StatusCounts::add(const StatusCounts& other) {
-  for (std::size_t i = 0; i < n_.size(); ++i) n_[i] += other.n_[i];
-}
-
 void add_reason(std::vector<Reason>& reasons, const Reason& one) {
   auto it = std::find_if(reasons.begin(), reasons.end(), [&](const Reason& r) { return r.word == one.word; });
   if (it == reasons.end()) it = reasons.insert(reasons.end(), {one.why, one.word, one.example, 0});

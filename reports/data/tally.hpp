@@ -14,23 +14,10 @@
 #include <vector>
 
 #include "reports/data/key_conformance.hpp"
+#include "reports/data/outcome.hpp"
 #include "reports/data/report_data.hpp"
 
 namespace assay {
-
-/// How many records have which status.
-class StatusCounts {
- public:
-  std::int64_t& operator[](Status s) { return n_[static_cast<std::size_t>(s)]; }
-  std::int64_t operator[](Status s) const { return n_[static_cast<std::size_t>(s)]; }
-  std::int64_t total() const;
-  /// Those that a report must not have: fail, inconclusive, crashed, hung.
-  std::int64_t bad() const;
-  void add(const StatusCounts& other);
-
- private:
-  std::array<std::int64_t, 7> n_{};
-};
 
 /// Records of one key that failed in the same way.
 struct Cause {

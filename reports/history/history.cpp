@@ -66,7 +66,7 @@ HistoryRun history_run(const std::string& folder, const Digest* digest,
     if (run.commit.empty()) run.commit = r.commit;
     if (run.machine.empty()) run.machine = r.gpu;
     const std::optional<double>& s = reads_only(r) ? r.share_of_read : r.share_of_copy;
-    if (r.V >= 1000 && r.verified != "fail" && s && std::isfinite(*s)) shares[r.key].push_back(*s);
+    if (r.V >= 1000 && r.verified != Status::fail && s && std::isfinite(*s)) shares[r.key].push_back(*s);
   }
   for (auto& [key, all] : shares) run.keys[key].share = quantile(all, 0.5);
   return run;

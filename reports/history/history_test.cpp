@@ -25,7 +25,8 @@ namespace fs = std::filesystem;
 SweepRecord timed(const std::string& key, std::int64_t V, double share) {
   SweepRecord r;
   r.key = key, r.op = "softmax", r.dtype = "f32", r.backend = "host", r.V = V, r.rows = 10;
-  r.status = "measured", r.verified = "pass", r.share_of_copy = share, r.commit = "abc", r.gpu = "a machine";
+  r.status = Status::pass, r.verified = Status::pass, r.share_of_copy = share, r.commit = "abc",
+  r.gpu = "a machine";
   return r;
 }
 

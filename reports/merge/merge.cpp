@@ -7,14 +7,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 
-#include "accuracy/record.hpp"
 #include "fuzz/search/campaign.hpp"
 #include "reference/error.hpp"
 #include "reference/paths.hpp"
@@ -24,6 +21,8 @@
 #include "reports/out/shard_folder.hpp"
 #include "reports/records/about.hpp"
 #include "reports/records/record_parser.hpp"
+#include "reports/runs/selftest.hpp"
+#include "reports/sweep/data/record.hpp"
 
 namespace assay {
 
@@ -168,61 +167,54 @@ class Growing {
   bool committed_ = false;
 };
 
-void count(Merged& m, std::string_view status, const std::string& reproduce) {
-  const bool bad = status == name(Status::fail) || status == name(Status::inconclusive) ||
-                   status == name(Status::crashed) || status == name(Status::hung);
-  ++m.records;
-  m.failed += bad;
-  m.executed += status != name(Status::not_run);
-  m.passed += status == name(Status::pass);
-  if (bad && m.first.empty()) m.first = reproduce;
+/// What merge asks of a fact.
+struct FactLine {
+  Status status;
+  std::string reproduce;
+};
+template <class Fact>
+FactLine line_of(const std::string& line) {
+  const auto f = fact_from_json<Fact>(parse_json_line(line));
+  return {outcome(f), f.reproduce};
+}
+/// There may be a million records, and the JSON library takes ten times as long for them.
+template <>
+FactLine line_of<Record>(const std::string& line) {
+  static thread_local RecordParser parser;
+  const Record& r = parser.parse(line);
+  return {outcome(r), r.reproduce};
 }
 
-/// Counts a record, and returns its line with the command that repeats it in the new folder. Every part says
-/// in its first record how it was made; only the first record of all keeps that.
-std::string counted(RecordParser& parser, const std::string& line, const fs::path& part, const fs::path& out,
+/// The kinds of facts that parts share. `runs`: what the first line of each part says of its run is kept, not
+/// only that of the first.
+struct PartsKind {
+  const char* file;
+  FactLine (*read)(const std::string& line);
+  bool runs;
+};
+constexpr PartsKind kKinds[] = {{"records.jsonl", line_of<Record>, false},
+                                {"selftest.jsonl", line_of<SelftestEntry>, true},
+                                {"sweep.jsonl", line_of<SweepRecord>, false}};
+
+/// Counts a fact, and returns its line with the command that repeats it in the new folder, to which a case
+/// file is copied.
+std::string counted(const PartsKind& kind, const std::string& line, const fs::path& part, const fs::path& out,
                     Merged& m) {
-  const std::string from = "replay " + part.string() + "/";
-  // Most lines stay as they are. The JSON library takes ten times as long for them.
-  if (line.find("\"run\":") == line.npos)
-    if (const Record* const r = parser.parse_usual(line); r && r->reproduce.find(from) == r->reproduce.npos) {
-      count(m, name(r->status), r->reproduce);
-      return line;
-    }
-  nlohmann::json j = parse_json_line(line);
-  if (!j.is_object()) throw InputError("is no record");
-  std::string reproduce = j.value("reproduce", "");
-  // A case file is copied beside the records.
-  bool changed = m.records > 0 && j.erase("run") > 0;
-  if (const std::size_t at = reproduce.find(from); at != reproduce.npos) {
-    reproduce.replace(at, from.size(), "replay " + out.string() + "/");
-    j["reproduce"] = reproduce;
-    changed = true;
+  FactLine f = kind.read(line);
+  nlohmann::json j;
+  if (m.n.total() > 0 && !kind.runs && line.find("\"run\":") != line.npos) {
+    j = parse_json_line(line);
+    j.erase("run");
   }
-  count(m, j.value("status", ""), reproduce);
-  return changed ? j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) : line;
-}
-
-/// The entries of a kill matrix have an outcome instead of a status.
-void count_entry(const std::string& line, Merged& m) {
-  const nlohmann::json j = parse_json_line(line);
-  const std::string outcome = j.is_object() ? j.value("outcome", "") : "";
-  const bool bad = outcome == "SURVIVED" || outcome == "REFUSED";
-  ++m.records;
-  m.failed += bad;
-  m.executed += outcome != "not run";
-  m.passed += outcome != "not run" && !bad;
-  if (bad && m.first.empty()) m.first = j.value("reproduce", "");
-}
-
-void count_timing(const std::string& line, Merged& m) {
-  const nlohmann::json j = parse_json_line(line);
-  const std::string status = j.is_object() ? j.value("status", "") : "";
-  ++m.records;
-  m.failed += status == "failed";
-  m.executed += status != "not_run";
-  m.passed += status == "measured" || status == "once";
-  if (status == "failed" && m.first.empty()) m.first = j.value("reproduce", "");
+  const std::string from = "replay " + part.string() + "/";
+  if (const std::size_t at = f.reproduce.find(from); at != f.reproduce.npos) {
+    f.reproduce.replace(at, from.size(), "replay " + out.string() + "/");
+    if (j.is_null()) j = parse_json_line(line);
+    j["reproduce"] = f.reproduce;
+  }
+  ++m.n[f.status];
+  if (spoils_a_run(f.status) && m.first.empty()) m.first = f.reproduce;
+  return j.is_null() ? line : j.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 /// Adds the CPUs and GPUs of another part, if they differ.
@@ -253,7 +245,7 @@ std::string merged_about(const std::vector<const Part*>& parts) {
     for (KeyInfo& k : one.keys)
       if (keys.insert(k.key).second)
         all.keys.push_back(std::move(k));
-      else if (p->end->verb == "check")
+      else if (one.contracts.contains(k.key))  // it says what all cases of a kernel show
         throw InputError(fmt::format("{}: another part has a kernel {}, too", p->folder.string(), k.key));
     for (FamilyInfo& f : one.families)
       if (families.insert(f.name).second) all.families.push_back(std::move(f));
@@ -301,7 +293,10 @@ Merged merge_parts(const std::vector<fs::path>& folders, const fs::path& out) {
   const std::vector<const Part*> parts = whole_run(found);
   Merged m;
   m.verb = parts.front()->end->verb;
-  for (const Part* p : parts) m.statuses.push_back(p->end->status);
+  for (const Part* p : parts) {
+    m.statuses.push_back(p->end->status);
+    m.in_part = m.in_part || p->end->in_part;
+  }
 
   Files small;
   std::map<std::string, std::vector<fuzz::Corpus>> corpora;
@@ -311,6 +306,8 @@ Merged merge_parts(const std::vector<fs::path>& folders, const fs::path& out) {
       if (name.ends_with(".corpus.jsonl")) {
         fuzz::Corpus c = fuzz::corpus_from_text(read_file(entry.path()), entry.path().string());
         corpora[c.key].push_back(std::move(c));
+      } else if (name.ends_with(".html")) {
+        m.pages = true;
       } else if (name.ends_with(".json") && name != kShardFile && name != kAboutFile &&
                  name != kContractFile) {
         small.emplace_back(out / name, read_file(entry.path()));
@@ -327,33 +324,23 @@ Merged merge_parts(const std::vector<fs::path>& folders, const fs::path& out) {
     if (fs::exists(p->folder / kAboutFile)) told.push_back(p);
   if (!told.empty()) small.emplace_back(out / kAboutFile, merged_about(told));
 
-  const auto lines = [&](const char* name,
-                         const std::function<std::string(const std::string&, const Part&)>& take) {
-    Growing all(out / name);
-    std::int64_t taken = 0;
-    for (const Part* p : parts) {
-      const std::int64_t before = taken;
-      for_each_line(p->folder / name, [&](const std::string& line) {
-        all.add(take(line, *p));
-        ++taken;
-      });
-      if (taken - before != p->end->records)
-        throw InputError(fmt::format("{}: holds {} records, and its part had made {}",
-                                     (p->folder / name).string(), taken - before, p->end->records));
-    }
-    write_files(small);
-    all.commit();
-    m.files.push_back(all.name());
-  };
-  if (m.verb == "selftest")
-    lines("selftest.jsonl", [&](const std::string& line, const Part&) { return count_entry(line, m), line; });
-  else if (m.verb == "sweep")
-    lines("sweep.jsonl", [&](const std::string& line, const Part&) { return count_timing(line, m), line; });
-  else
-    lines("records.jsonl",
-          [&, parser = std::make_shared<RecordParser>()](const std::string& line, const Part& p) {
-            return counted(*parser, line, p.folder, out, m);
-          });
+  const PartsKind* const kind = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const PartsKind& k) {
+    return parts.front()->end->file() == k.file;
+  });
+  if (kind == std::end(kKinds))
+    throw InputError(parts.front()->folder.string() + ": holds no facts that this program knows");
+  Growing all(out / kind->file);
+  for (const Part* p : parts) {
+    const std::int64_t before = m.n.total();
+    for_each_line(p->folder / kind->file,
+                  [&](const std::string& line) { all.add(counted(*kind, line, p->folder, out, m)); });
+    if (const std::int64_t taken = m.n.total() - before; taken != p->end->records)
+      throw InputError(fmt::format("{}: holds {} records, and its part had made {}",
+                                   (p->folder / kind->file).string(), taken, p->end->records));
+  }
+  write_files(small);
+  all.commit();
+  m.files.push_back(all.name());
   if (!contracts && m.files.front() == "records.jsonl") remove_old_contracts(out);
   for (const auto& [path, text] : small) m.files.push_back(path.filename().string());
   return m;

@@ -7,13 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "reports/data/outcome.hpp"
+
 namespace assay {
 
 struct Merged {
-  std::string verb;           // "report"
-  std::vector<int> statuses;  // the exit status of each part
-  std::int64_t records = 0, failed = 0, executed = 0, passed = 0;
-  std::string first;               // the command that repeats the first failing record
+  std::string verb;                // "report"
+  std::vector<int> statuses;       // the exit status of each part
+  StatusCounts n;                  // of the facts of all parts
+  bool in_part = false;            // most inputs of a part were too coarse to judge
+  bool pages = false;              // the parts made pages, so the whole has some; a search makes none
+  std::string first;               // the command that repeats the first failing fact
   std::vector<std::string> files;  // names of the files that were written
 };
 

@@ -41,26 +41,6 @@ json journal_head() {
           {"binaries", hash_of_binaries()}};
 }
 
-}  // namespace
-
-LineFile::LineFile(std::filesystem::path path)
-    : path_(std::move(path)), file_(open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
-  if (file_ < 0) throw_unwritten(path_, errno);
-}
-
-LineFile::~LineFile() { close(file_); }
-
-void LineFile::append(const std::string& line) {
-  for (std::size_t done = 0; done < line.size();) {
-    const ssize_t n = write(file_, line.data() + done, line.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) throw_unwritten(path_, errno);
-    done += static_cast<std::size_t>(n);
-  }
-}
-
-namespace {
-
 constexpr const char* kLoaded = "loaded files";
 
 /// Throws InputError if a file that the kernels loaded is another one by now.

@@ -14,24 +14,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "reports/data/files.hpp"
 #include "reports/out/out_folder.hpp"
 
 namespace assay {
-
-/// Appends whole lines to a file. Throws EnvironmentError that names the file and the reason, at the line
-/// that could not be written.
-class LineFile {
- public:
-  explicit LineFile(std::filesystem::path path);
-  ~LineFile();
-  LineFile(const LineFile&) = delete;
-  LineFile& operator=(const LineFile&) = delete;
-  void append(const std::string& line);
-
- private:
-  std::filesystem::path path_;
-  int file_;
-};
 
 inline constexpr const char* kUnfinished = "unfinished.jsonl";
 

@@ -42,8 +42,11 @@ void sign(int file) {
 
 FileLock::FileLock(std::filesystem::path path, const std::string& what) : path_(std::move(path)) {
   for (;;) {
-    file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (file_ < 0) throw InputError(path_.string() + ": cannot be made: " + std::strerror(errno));
+    // What a link leads to would be written over.
+    file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (file_ < 0)
+      throw InputError(path_.string() + ": cannot be made: " +
+                       (errno == ELOOP ? "it is a symbolic link" : std::strerror(errno)));
     if (flock(file_, LOCK_EX | LOCK_NB) != 0) {
       const bool held = errno == EWOULDBLOCK;
       const std::string who = held ? holder(file_) : "";

@@ -33,6 +33,8 @@ void each_field(E& e, Visit& visit) {
   visit("records", e.records);
   visit("status", e.status);
   visit.if_set("read", e.read);
+  visit.if_set("kept", e.kept);
+  visit.if_set("in_part", e.in_part);
 }
 
 namespace {

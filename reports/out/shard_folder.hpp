@@ -52,6 +52,10 @@ struct ShardEnd {
   std::int64_t records = 0;
   int status = 0;  // the exit status
   std::vector<ReadFile> read = {};
+  std::string kept = {};  // the file of its facts; empty: records.jsonl
+  bool in_part = false;   // of a search that found nothing: most inputs were too coarse to judge
+
+  std::string file() const { return kept.empty() ? "records.jsonl" : kept; }
 };
 
 /// This process's part, ended with this status.

@@ -216,8 +216,9 @@ std::string groups_table(const std::vector<GroupTally>& groups) {
                     "<tbody>";
   for (const GroupTally& g : groups) {
     out += "<tr><th>" + escape(g.group) + "</th>";
-    for (const std::int64_t n : {g.pass, g.fail, g.crashed, g.hung, g.inconclusive, g.unsupported, g.not_run})
-      out += count_cell(n);
+    for (const Status s : {Status::pass, Status::fail, Status::crashed, Status::hung, Status::inconclusive,
+                           Status::unsupported, Status::not_run})
+      out += count_cell(g[s]);
     out += "<td class=\"wide\">" + escape(shorten(g.unsupported_reason, 160)) + "</td></tr>";
   }
   return scroll(out + "</tbody></table>");

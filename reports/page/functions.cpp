@@ -48,12 +48,13 @@ std::string rows(const FunctionsReport& r, const std::string& backend) {
     if (f.backend != backend) continue;
     any = true;
     out += fmt::format("<tr><th><code>{}</code><small>{}</small>", escape(f.name), escape(f.dtype));
-    if (f.status == "not_run") {
+    if (f.status == Status::not_run) {
       out +=
           fmt::format("</th><td class=\"mute wide\" colspan=\"12\">not run: {}</td></tr>", escape(f.reason));
       continue;
     }
-    if (f.status != "pass") out += "<small class=\"bad\">" + escape(shorten(f.reason, 200)) + "</small>";
+    if (f.status != Status::pass)
+      out += "<small class=\"bad\">" + escape(shorten(f.reason, 200)) + "</small>";
     out += "</th>" + largest_cell(f.ulp);
     const DeclaredError* d = find_declared(f);
     out += fmt::format("<td>{}<small>{}</small></td>", d ? escape(d->documented) : kDash,
@@ -91,14 +92,14 @@ static std::string pair_rows(const FunctionsReport& r) {
                     "<tbody>";
   for (const PairResult& p : r.pairs) {
     out += fmt::format("<tr><th><code>{}</code></th>", escape(p.key));
-    if (p.status == "not_run") {
+    if (p.status == Status::not_run) {
       out += fmt::format("<td class=\"mute wide\" colspan=\"8\">not run: {}</td></tr>", escape(p.reason));
       continue;
     }
-    const bool good = p.status == "pass";
+    const bool good = p.status == Status::pass;
     const double share =
         p.elements > 0 ? static_cast<double>(p.correct) / static_cast<double>(p.elements) : 0;
-    out += fmt::format("<td class=\"{}\">{}<small>{}</small></td>", good ? "good" : "bad", escape(p.status),
+    out += fmt::format("<td class=\"{}\">{}<small>{}</small></td>", good ? "good" : "bad", name(p.status),
                        escape(shorten(p.reason, 200)));
     out += fmt::format("<td class=\"n\" data-v=\"{}\">{:.6f}<small>{}</small></td>", p.ulp, p.ulp,
                        escape(p.worst));

@@ -20,12 +20,12 @@ std::string counts(const Counts& n) {
   item("planned", n.planned, "");
   // Whether every planned case was taken up; some of these cannot be launched, and count as unsupported.
   if (n.executed < n.planned) item("executed", n.executed, "bad");
-  item("pass", n.pass, "good");
-  item("fail", n.fail, "bad");
-  item("inconclusive", n.inconclusive, "warn");
-  if (n.crashed) item("crashed", n.crashed, "bad");
-  if (n.hung) item("hung", n.hung, "bad");
-  item("unsupported", n.unsupported, "");
+  item("pass", n[Status::pass], "good");
+  item("fail", n[Status::fail], "bad");
+  item("inconclusive", n[Status::inconclusive], "warn");
+  if (n[Status::crashed]) item("crashed", n[Status::crashed], "bad");
+  if (n[Status::hung]) item("hung", n[Status::hung], "bad");
+  item("unsupported", n[Status::unsupported], "");
   item("keys not run", n.not_run_keys, "");
   return count_list(out) + "\n";
 }
@@ -98,7 +98,7 @@ std::string contracts(const Context& c) {
 /// What the verdict rests on.
 std::string how_judged(const Context& c) {
   const Counts n = count(c.keys);
-  const std::int64_t judged = n.pass + n.fail + n.inconclusive;
+  const std::int64_t judged = n[Status::pass] + n[Status::fail] + n[Status::inconclusive];
   std::int64_t by_mpfr = 0;
   for (const KeyTally* k : c.keys) by_mpfr += k->escalated;
   std::string out =
@@ -129,7 +129,7 @@ std::string failures(const Context& c) {
 
 Frame kernel_overview(const Context& c) {
   const Counts n = count(c.keys);
-  const std::int64_t bad = n.fail + n.crashed + n.hung;
+  const std::int64_t bad = n.wrong();
   std::int64_t lost = 0, coarse = 0;  // lost: cases of keys that can run there
   bool barely = false;
   for (const KeyTally* k : c.keys) {
@@ -137,15 +137,15 @@ Frame kernel_overview(const Context& c) {
     coarse += k->coarse, barely |= k->barely_judged();
   }
   Frame f;
-  f.passed = bad + n.inconclusive + lost == 0 && n.pass > 0 && !barely;
-  f.partly = barely && bad + n.inconclusive + lost == 0;
-  f.verdict = bad > 0              ? "FAIL"
-              : lost > 0           ? "INCOMPLETE"
-              : n.inconclusive > 0 ? "INCONCLUSIVE"
-              : barely             ? "JUDGED IN PART"
-              : n.pass > 0         ? "PASS"
-              : n.unsupported > 0  ? "NOT JUDGED"
-                                   : "NOT RUN";
+  f.passed = bad + n[Status::inconclusive] + lost == 0 && n[Status::pass] > 0 && !barely;
+  f.partly = barely && bad + n[Status::inconclusive] + lost == 0;
+  f.verdict = bad > 0                       ? name(Verdict::fail)
+              : lost > 0                    ? name(Verdict::incomplete)
+              : n[Status::inconclusive] > 0 ? name(Verdict::inconclusive)
+              : barely                      ? name(Verdict::judged_in_part)
+              : n[Status::pass] > 0         ? name(Verdict::pass)
+              : n[Status::unsupported] > 0  ? name(Verdict::not_judged)
+                                            : name(Verdict::not_run);
   const std::string name = escape(c.variants.front());
   f.subject = name;
   f.heading = name;
@@ -155,9 +155,10 @@ Frame kernel_overview(const Context& c) {
                                    : ": " + escape(info.algorithm) + ", exp " + escape(info.exp) +
                                          ", division " + escape(info.division) + ".");
   if (!c.data.part.empty()) f.sentence = escape(capitalised(c.data.part)) + " of this run: ";
-  f.sentence += fmt::format("{} of {} cases passed", grouped(n.pass), grouped(n.pass + bad + n.inconclusive));
-  if (n.hung > 0) f.sentence += fmt::format(", {} hung", grouped(n.hung));
-  if (n.crashed > 0) f.sentence += fmt::format(", {} crashed", grouped(n.crashed));
+  f.sentence += fmt::format("{} of {} cases passed", grouped(n[Status::pass]),
+                            grouped(n[Status::pass] + bad + n[Status::inconclusive]));
+  if (n[Status::hung] > 0) f.sentence += fmt::format(", {} hung", grouped(n[Status::hung]));
+  if (n[Status::crashed] > 0) f.sentence += fmt::format(", {} crashed", grouped(n[Status::crashed]));
   if (lost > 0) f.sentence += fmt::format("; {} did not run", grouped(lost));
   if (coarse > 0)
     f.sentence += fmt::format(
@@ -165,9 +166,9 @@ Frame kernel_overview(const Context& c) {
         "any "
         "output would pass",
         grouped(coarse));
-  if (n.unsupported > coarse)
-    f.sentence +=
-        fmt::format("; {} lie outside the kernel's declared domain", grouped(n.unsupported - coarse));
+  if (n[Status::unsupported] > coarse)
+    f.sentence += fmt::format("; {} lie outside the kernel's declared domain",
+                              grouped(n[Status::unsupported] - coarse));
   f.sentence += ".";
   f.facts = contracts(c);
   if (const std::string line = resolution_line(c.keys); !line.empty())

@@ -107,12 +107,19 @@ std::string ratio_cell(const Extreme& e, bool where) {
 
 std::string command(std::string_view text) { return "<code class=\"cmd\">" + escape(text) + "</code>"; }
 
-std::string status_word(Status s) {
+std::string status_word(Status s, const char* word) {
   const char* css = "bad";
   if (s == Status::pass) css = "good";
   if (s == Status::unsupported || s == Status::not_run) css = "mute";
   if (s == Status::inconclusive) css = "warn";
-  return fmt::format("<span class=\"{}\">{}</span>", css, name(s));
+  return fmt::format("<span class=\"{}\">{}</span>", css, word ? word : name(s));
+}
+
+std::string status_word(Verdict v) {
+  return status_word(v == Verdict::pass   ? Status::pass
+                     : v == Verdict::fail ? Status::fail
+                                          : Status::inconclusive,
+                     name(v));
 }
 
 std::string scroll(const std::string& table) {
@@ -279,7 +286,7 @@ std::vector<std::pair<std::string, std::string>> render_pages(const Digest& dige
 
 std::vector<std::pair<std::string, std::string>> render_pages(const ReportData& data,
                                                               const InFolder& in_folder) {
-  return render_pages(Digest(data), in_folder);
+  return render_pages(Digest(data, Digest::Depth::all), in_folder);
 }
 
 }  // namespace assay

@@ -9,7 +9,6 @@
 
 #include "reports/data/digest.hpp"
 #include "reports/data/report_data.hpp"
-#include "reports/sweep/data/access_record.hpp"
 #include "reports/sweep/data/record.hpp"
 
 namespace assay::page {

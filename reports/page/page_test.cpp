@@ -68,7 +68,7 @@ TEST(Page, AThresholdIsNoK) {
   for (const std::int64_t V : {1000, 4000}) {
     SweepRecord r;
     r.key = "safe_block/f32@host", r.op = "top_p", r.dtype = "f32", r.backend = "host", r.V = V, r.rows = 10;
-    r.threshold = 0.9, r.status = "measured", r.verified = "pass", r.median_us = 1;
+    r.threshold = 0.9, r.status = Status::pass, r.verified = Status::pass, r.median_us = 1;
     r.share_of_copy = 0.7, r.share_of_read = 0.4;
     in_folder.sweep.push_back(r);
     AccessRecord a;
@@ -241,10 +241,11 @@ TEST(Page, APeerStandsBesideTheKernelAtThePeersOwnShapes) {
     SweepRecord r;
     r.verified_elements = 2 * rows_judged * V;
     r.key = key, r.role = role, r.op = "softmax", r.dtype = "f32", r.backend = "host";
-    r.family = "normal_1", r.V = V, r.rows = 10, r.max_ulp = ulp, r.status = "measured", r.verified = "pass";
+    r.family = "normal_1", r.V = V, r.rows = 10, r.max_ulp = ulp, r.status = Status::pass,
+    r.verified = Status::pass;
     // A sample is not said to be one if there is another reason, as here.
     if (key == std::string_view("weak_peer/f32@host"))
-      r.verified = "not_judged", r.verified_reason = "bound too weak: the error is larger";
+      r.verified = Status::unsupported, r.verified_reason = "bound too weak: the error is larger";
     else if (rows_judged < 10)
       r.verified_reason = fmt::format("{} of 10 rows judged", rows_judged);
     in_folder.sweep.push_back(r);

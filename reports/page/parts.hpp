@@ -100,7 +100,9 @@ std::string count_cell(std::int64_t v);
 std::string extreme_cell(const Extreme& e, bool where);
 std::string ratio_cell(const Extreme& e, bool where);
 std::string command(std::string_view text);
-std::string status_word(Status s);
+/// `word`: what it is called here, if that is not its name.
+std::string status_word(Status s, const char* word = nullptr);
+std::string status_word(Verdict v);
 std::string scroll(const std::string& table);
 /// The content for the main backend, and below it, folded, the content for each other backend.
 std::string per_backend(const Context& c, std::string (*content)(const Context&, const std::string& backend));

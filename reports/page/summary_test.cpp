@@ -159,7 +159,7 @@ TEST(Summary, GroupsCausesByKeyAndCheckWorstFirst) {
       r.status = Status::crashed;
       break;
     }
-  const Digest digest(data);
+  const Digest digest(data, Digest::Depth::all);
   const auto all = causes(digest);
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0].status, Status::crashed);

@@ -5,11 +5,37 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "accuracy/functions/result_fields.hpp"
+#include "reference/error.hpp"
 #include "reference/text.hpp"
 #include "reports/data/files.hpp"
 #include "reports/records/report_fields.hpp"
 
 namespace assay {
+
+template <IsA<FunctionsReport> R, class Visit>
+void each_field(R& r, Visit& visit) {
+  visit("environment", r.environment);
+  visit("functions", r.functions);
+  visit("pairs", r.pairs);
+  visit.if_set("quotients", r.quotients);
+  visit("seconds", r.seconds);
+}
+
+std::string render_functions_json(const FunctionsReport& r) { return fields_to_json(r).dump(1) + "\n"; }
+
+FunctionsReport functions_from_json(const nlohmann::json& j) { return fields_from_json<FunctionsReport>(j); }
+
+FunctionsReport read_functions(const std::filesystem::path& file) {
+  try {
+    return functions_from_json(parse_json(read_file(file)));
+  } catch (const nlohmann::json::exception& e) {
+    throw InputError(file.string() + ": is not a functions.json: " + plain_words(e));
+  } catch (const InputError& e) {
+    throw InputError(file.string() + ": " + e.what());
+  }
+}
+
 namespace {
 
 constexpr const char* kFormat = "assay about 1";

@@ -61,6 +61,14 @@ SelftestEntry judge_entry(const Mutant& mutant, MutantInputs& inputs, std::int64
   return e;
 }
 
+std::string identity(const SelftestEntry& e) {
+  return fmt::format("{} {}", e.mutant->id, e.mutant->variant.key());
+}
+
+Status outcome(const SelftestEntry& e) {
+  return !e.ran ? Status::not_run : e.as_expected() ? Status::pass : Status::fail;
+}
+
 SelftestCounts count(const Selftest& s) {
   SelftestCounts n;
   for (const SelftestEntry& v : s.entries) {
@@ -96,12 +104,14 @@ bool selftest_passed(const Selftest& s) {
   const SelftestCounts n = count(s);
   return (n.faults + n.cheats + n.right > 0 || !s.part.empty()) &&
          std::all_of(s.entries.begin(), s.entries.end(),
-                     [](const SelftestEntry& v) { return !v.ran || v.as_expected(); });
+                     [](const SelftestEntry& v) { return outcome(v) != Status::fail; });
 }
 
 const char* selftest_word(const Selftest& s) {
   const SelftestCounts n = count(s);
-  return !selftest_passed(s) ? "FAIL" : n.faults + n.cheats + n.right == 0 ? "NOT RUN" : "PASS";
+  return !selftest_passed(s)                  ? name(Verdict::fail)
+         : n.faults + n.cheats + n.right == 0 ? name(Verdict::not_run)
+                                              : name(Verdict::pass);
 }
 
 std::string selftest_verdict(const Selftest& s) {

@@ -12,6 +12,7 @@
 
 #include "accuracy/selftest/mutant_judge.hpp"
 #include "reference/fields.hpp"
+#include "reports/records/store.hpp"
 
 namespace assay {
 
@@ -37,6 +38,17 @@ void each_field(E& e, Visit& visit) {
   visit("usual", e.usual);
   visit("killing", e.killing);
 }
+
+/// "M17 sum_skips_tail/f32@host": the same in every build that has the entry.
+std::string identity(const SelftestEntry& e);
+/// A pass if the entry was refused, or accepted, as it should be.
+Status outcome(const SelftestEntry& e);
+/// As a line of selftest.jsonl has it.
+template <>
+nlohmann::json fact_to_json(const SelftestEntry& e);
+/// Throws InputError, also if this build does not know the entry.
+template <>
+SelftestEntry fact_from_json(const nlohmann::json& j);
 
 /// The entries with this fault, id or key, or all if it is empty. Throws InputError if there is none.
 std::vector<const Mutant*> selftest_entries(const std::string& name);

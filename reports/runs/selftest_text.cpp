@@ -16,7 +16,7 @@
 namespace assay {
 namespace {
 
-const char* outcome(const SelftestEntry& v) {
+const char* outcome_word(const SelftestEntry& v) {
   if (!v.ran) return "not run";
   if (v.mutant->kind == Kind::right) return v.refused ? "REFUSED" : "accepted";
   return !v.refused ? "SURVIVED" : v.by_named_check() ? "killed" : "killed otherwise";
@@ -45,7 +45,7 @@ std::string render_selftest_terminal(const Selftest& s, const std::string& page)
   for (const SelftestEntry& v : s.entries)
     if (v.ran && !v.as_expected() && ++shown <= 3)
       out += fmt::format("  {} {}: {} {}\n    assay selftest --key {}\n", v.mutant->id, v.mutant->fault,
-                         outcome(v), v.detail, v.mutant->fault);
+                         outcome_word(v), v.detail, v.mutant->fault);
   if (n.compared > 0) {
     out +=
         fmt::format("\nOf {} faults and cheats, so many pass by the rules of other projects:\n", n.compared);
@@ -62,7 +62,7 @@ std::string render_selftest_terminal(const Selftest& s, const std::string& page)
         "{:<5} {:<32} {:<16} {:>7} {:<11} {:<17} {:<6} {:<6} {}\n", v.mutant->id,
         v.mutant->fault + std::string(v.mutant->variant.backend == Backend::cuda ? " (cuda)" : ""),
         single ? e.family : std::string("group ") + e.group, single ? std::to_string(e.V) : "", e.check,
-        outcome(v), marks(v, v.usual), marks(v, v.killing), v.ran ? words(v.failed) : v.detail);
+        outcome_word(v), marks(v, v.usual), marks(v, v.killing), v.ran ? words(v.failed) : v.detail);
   }
   out += "usual, ours: + passes, . fails by";
   for (std::size_t r = 0; r < kPeerRules; ++r)
@@ -72,41 +72,35 @@ std::string render_selftest_terminal(const Selftest& s, const std::string& page)
   return out;
 }
 
-std::string render_selftest_json_lines(const Selftest& s) {
-  std::string out;
-  for (const SelftestEntry& v : s.entries) {
-    const Mutant& m = *v.mutant;
-    nlohmann::json j = {{"id", m.id},
-                        {"entry", m.fault},
-                        {"kind", name(m.kind)},
-                        {"what", what_of(m.id)},
-                        {"key", m.variant.key()},
-                        {"op", name(m.variant.op)},
-                        {"family", m.expect.family},
-                        {"V", m.expect.V},
-                        {"group", m.expect.group},
-                        {"named_check", m.expect.check},
-                        {"outcome", outcome(v)},
-                        {"failed", v.failed},
-                        {"detail", v.detail},
-                        {"reproduce", reproduce({"selftest --key " + shell_quoted(m.fault)})}};
-    if (keeps_a_set(m.variant.op))
-      j["threshold"] = m.expect.pick.threshold;
-    else
-      j["k"] = selects(m.variant.op) ? m.expect.pick.k : 0;
-    if (v.peers_ran)
-      for (std::size_t r = 0; r < kPeerRules; ++r)
-        j["peers"][peer::rules()[r].name] = {{"usual", v.usual[r]}, {"ours", v.killing[r]}};
-    if (out.empty())
-      j["run"] = {{"environment", s.environment}, {"peer_rows", s.peer_rows}, {"seconds", s.seconds}};
-    out += j.dump() + "\n";
-  }
-  return out;
+template <>
+nlohmann::json fact_to_json(const SelftestEntry& v) {
+  const Mutant& m = *v.mutant;
+  nlohmann::json j = {{"id", m.id},
+                      {"entry", m.fault},
+                      {"kind", name(m.kind)},
+                      {"what", what_of(m.id)},
+                      {"key", m.variant.key()},
+                      {"op", name(m.variant.op)},
+                      {"family", m.expect.family},
+                      {"V", m.expect.V},
+                      {"group", m.expect.group},
+                      {"named_check", m.expect.check},
+                      {"outcome", outcome_word(v)},
+                      {"failed", v.failed},
+                      {"detail", v.detail},
+                      {"reproduce", reproduce({"selftest --key " + shell_quoted(m.fault)})}};
+  if (keeps_a_set(m.variant.op))
+    j["threshold"] = m.expect.pick.threshold;
+  else
+    j["k"] = selects(m.variant.op) ? m.expect.pick.k : 0;
+  if (v.peers_ran)
+    for (std::size_t r = 0; r < kPeerRules; ++r)
+      j["peers"][peer::rules()[r].name] = {{"usual", v.usual[r]}, {"ours", v.killing[r]}};
+  return j;
 }
 
-namespace {
-
-SelftestEntry entry_of(const nlohmann::json& j) {
+template <>
+SelftestEntry fact_from_json(const nlohmann::json& j) {
   SelftestEntry e;
   const std::string id = j.at("id"), fault = j.at("entry"), key = j.at("key"), what = j.at("outcome");
   for (const Mutant& m : mutants())
@@ -116,24 +110,34 @@ SelftestEntry entry_of(const nlohmann::json& j) {
   e.refused = what == "REFUSED" || what.starts_with("killed");
   e.failed = j.at("failed");
   e.detail = j.at("detail");
+  e.reproduce = j.at("reproduce");
   e.peers_ran = j.contains("peers");
   if (e.peers_ran)
     for (std::size_t r = 0; r < kPeerRules; ++r) {
       const nlohmann::json& rule = j["peers"].at(peer::rules()[r].name);
       e.usual[r] = rule.at("usual"), e.killing[r] = rule.at("ours");
     }
-  if (outcome(e) != what)
+  if (outcome_word(e) != what)
     throw InputError(fmt::format("{}: \"{}\" contradicts the failed checks", fault, what));
   return e;
 }
 
-}  // namespace
+std::string render_selftest_json_lines(const Selftest& s) {
+  std::string out;
+  for (const SelftestEntry& v : s.entries) {
+    nlohmann::json j = fact_to_json(v);
+    if (out.empty())
+      j["run"] = {{"environment", s.environment}, {"peer_rows", s.peer_rows}, {"seconds", s.seconds}};
+    out += j.dump() + "\n";
+  }
+  return out;
+}
 
 Selftest read_selftest(const std::filesystem::path& file) {
   Selftest s;
   for_each_line(file, [&](const std::string& line) {
     const nlohmann::json j = parse_json_line(line);
-    s.entries.push_back(entry_of(j));
+    s.entries.push_back(fact_from_json<SelftestEntry>(j));
     if (!j.contains("run")) return;
     // The parts of a run had the same inputs, and may have run at the same time.
     const nlohmann::json& run = j["run"];

@@ -34,7 +34,7 @@ std::vector<ClassUtilisation> class_utilisation(const std::vector<const KeyTally
 }
 
 std::vector<ClassUtilisation> class_utilisation(const ReportData& data) {
-  const Digest d(data, Digest::Depth::counts);
+  const Digest d(data);
   return class_utilisation(pointers(d));
 }
 

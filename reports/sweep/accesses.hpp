@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/registry.hpp"
-#include "reports/sweep/data/access_record.hpp"
+#include "reports/sweep/data/record.hpp"
 
 namespace assay {
 

@@ -59,7 +59,7 @@ TEST_F(SweepDevice, TimesAndVerifiesEveryKey) {
   EXPECT_TRUE(sweep_passed(r)) << sweep_outcome(r);
   bool copies = false, reads = false, empties = false;
   for (const SweepRecord& one : r.records) {
-    if (one.status != "measured" && one.status != "once") continue;
+    if (!one.timed()) continue;
     copies |= one.op == "copy";
     reads |= one.op == "read";
     empties |= one.op == "empty";
@@ -68,8 +68,8 @@ TEST_F(SweepDevice, TimesAndVerifiesEveryKey) {
     EXPECT_FALSE(one.cold.empty());
     if (one.role == "ceiling") continue;
     EXPECT_TRUE(one.copy_us && one.read_us && one.empty_us) << one.key;
-    EXPECT_NE(one.verified, "fail") << one.key;
-    EXPECT_TRUE(one.verified != "pass" || one.verified_elements > 0) << one.key;
+    EXPECT_NE(one.verified, Status::fail) << one.key;
+    EXPECT_TRUE(one.verified != Status::pass || one.verified_elements > 0) << one.key;
   }
   EXPECT_TRUE(copies && reads && empties);
   const auto median = [&](const std::string& op) {
@@ -99,17 +99,17 @@ class SweepWorker : public SweepDevice {
 TEST_F(SweepWorker, TimesAKernelOfAFileAsOneOfThisProgram) {
   for (const SweepRecord& r : times_of({"right", "declared_default", "default_stream"})) {
     // One that does not say that it takes no stream is timed only where the default one is drawn.
-    if (r.key.starts_with("default_stream") && r.status == "unsupported") {
+    if (r.key.starts_with("default_stream") && r.status == Status::unsupported) {
       EXPECT_NE(r.reason.find("was not seen on the stream"), std::string::npos) << r.reason;
       continue;
     }
-    ASSERT_EQ(r.status, "measured") << r.key << ": " << r.reason;
+    ASSERT_EQ(r.status, Status::pass) << r.key << ": " << r.reason;
     EXPECT_TRUE(r.fastest_us) << r.key;
     EXPECT_LE(share_of_fastest(r).value_or(9), kMostShare) << r.key;
     EXPECT_EQ(r.backend, "cuda");
     EXPECT_GT(r.median_us.value_or(0), r.empty_us.value_or(1e9) / 2) << r.key;
     EXPECT_TRUE(r.copy_us && r.share_of_copy) << r.key;
-    EXPECT_NE(r.verified, "fail") << r.verified_reason;
+    EXPECT_NE(r.verified, Status::fail) << r.verified_reason;
     EXPECT_FALSE(r.cold.empty());
   }
 }
@@ -119,16 +119,17 @@ TEST_F(SweepWorker, ACrashOrAHangIsARecordAndTheNextKernelIsTimed) {
   for (const SweepRecord& r : times_of({"write_null", "trap", "hang", "bad_launch", "right"}, 2)) {
     const auto says = [&](const char* words) { return r.reason.find(words) != std::string::npos; };
     if (r.key.starts_with("right")) {
-      EXPECT_EQ(r.status, "measured") << r.reason;
+      EXPECT_EQ(r.status, Status::pass) << r.reason;
       ++timed;
       continue;
     }
     ++broken;
     EXPECT_FALSE(r.median_us) << r.key;
     if (r.key.starts_with("bad_launch"))
-      EXPECT_TRUE(r.status == "unsupported" && says("returned status")) << r.status << r.reason;
+      EXPECT_TRUE(r.status == Status::unsupported && says("returned status")) << status_word(r) << r.reason;
     else
-      EXPECT_TRUE(r.status == "failed" && says("while it was timed")) << r.key << r.status << r.reason;
+      EXPECT_TRUE(r.status == Status::fail && says("while it was timed"))
+          << r.key << status_word(r) << r.reason;
   }
   EXPECT_EQ(broken, 16);
   EXPECT_EQ(timed, 4);
@@ -137,8 +138,8 @@ TEST_F(SweepWorker, ACrashOrAHangIsARecordAndTheNextKernelIsTimed) {
 TEST_F(SweepWorker, WhoIsRightOnlyWhenNotTimedIsAFailure) {
   for (const SweepRecord& r : times_of({"skips_done_rows", "hides"})) {
     if (r.rows == 10 && r.key.starts_with("hides")) continue;  // too short to tell
-    EXPECT_EQ(r.status, "failed") << r.key << " " << r.rows << " " << r.V << ": " << r.reason;
-    EXPECT_EQ(r.verified, "fail") << r.key;
+    EXPECT_EQ(r.status, Status::fail) << r.key << " " << r.rows << " " << r.V << ": " << r.reason;
+    EXPECT_EQ(r.verified, Status::fail) << r.key;
     EXPECT_FALSE(r.median_us) << r.key;
   }
 }
@@ -190,10 +191,10 @@ TEST_F(SweepPython, TimesTheKernelsAndNotTheInterpreter) {
   const std::vector<SweepRecord> all = times_of("torch_rows.py", {"eager", "into", "compiled"});
   ASSERT_EQ(all.size(), 12u);
   for (const SweepRecord& r : all) {
-    ASSERT_EQ(r.status, "measured") << r.key << ": " << r.reason;
+    ASSERT_EQ(r.status, Status::pass) << r.key << ": " << r.reason;
     EXPECT_GT(r.median_us.value_or(0), r.empty_us.value_or(1e9) / 2) << r.key;
     EXPECT_LT(r.share_of_copy.value_or(9), 2) << r.key << ": faster than a copy can be";
-    EXPECT_NE(r.verified, "fail") << r.key << ": " << r.verified_reason;
+    EXPECT_NE(r.verified, Status::fail) << r.key << ": " << r.verified_reason;
   }
 }
 
@@ -205,7 +206,7 @@ TEST_F(SweepPython, ARawTensorThatIsReturnedIsNotTimedAndOneThatIsWrittenIs) {
   setenv("ASSAY_KEEP_ENV", "ASSAY_DEVICE_FIXTURE", 1);
   for (const SweepRecord& r : times_of("device_rows.py", {"same", "right"})) {
     const bool returned = r.key.starts_with("same");
-    EXPECT_EQ(r.status, returned ? "unsupported" : "measured") << r.key << ": " << r.reason;
+    EXPECT_EQ(r.status, returned ? Status::unsupported : Status::pass) << r.key << ": " << r.reason;
     EXPECT_EQ(r.reason.find("returns a raw tensor") != std::string::npos, returned) << r.reason;
   }
 }
@@ -214,7 +215,7 @@ TEST_F(SweepDevice, MeasuresTheCeilingsAgain) {
   run({"online_block/f32@cuda"}, {4096}, {100});
   const auto ceilings = [this] {
     std::vector<SweepRecord> out;
-    for (const SweepRecord& one : read_sweep(folder_ / "sweep.jsonl"))
+    for (const SweepRecord& one : read_facts<SweepRecord>(folder_ / "sweep.jsonl"))
       if (one.role == "ceiling") out.push_back(one);
     return out;
   };
@@ -248,7 +249,7 @@ TEST_F(SweepDevice, NeverTimesAPlantedFaultAsGood) {
   const SweepResult r = run({"mutant.no_rescale/f32@cuda"}, {1000}, {100});
   EXPECT_FALSE(sweep_passed(r));
   ASSERT_FALSE(r.records.empty());
-  EXPECT_EQ(r.records[0].status, "failed");
+  EXPECT_EQ(r.records[0].status, Status::fail);
   EXPECT_FALSE(r.records[0].median_us);
 }
 
@@ -319,7 +320,7 @@ TEST_F(SweepDevice, JudgesRepeatedRowsByTheirBits) {
 
 TEST_F(SweepDevice, RefusesWhatDoesNotFit) {
   const SweepResult r = run({"online_block/f32@cuda"}, {std::int64_t{1} << 26}, {std::int64_t{1} << 20});
-  EXPECT_EQ(r.unsupported, 1) << sweep_outcome(r);
+  EXPECT_EQ(r.n[Status::unsupported], 1) << sweep_outcome(r);
 }
 
 }  // namespace

@@ -17,24 +17,12 @@
 #include "reference/error.hpp"
 #include "reference/text.hpp"
 #include "reports/build_info.hpp"
-#include "reports/sweep/data/sweep_file.hpp"
+#include "reports/sweep/data/record.hpp"
 #include "reports/sweep/measurement.hpp"
 #include "reports/sweep_page/page.hpp"
 
 namespace assay {
 namespace {
-
-void put_machine(SweepRecord& r, Rig& rig) {
-  const Machine& m = rig.machine();
-  r.gpu = m.name;
-  r.driver = m.driver;
-  r.cuda = m.cuda;
-  r.compiler = m.compiler;
-  r.flags = m.flags;
-  r.sm_clock_mhz = m.sm_clock_mhz;
-  r.mem_clock_mhz = m.mem_clock_mhz;
-  r.commit = build_info::commit;
-}
 
 class Sweep {
  public:
@@ -65,9 +53,9 @@ class Sweep {
   void one(const SweepJob& j) {
     SweepRecord r = blank_sweep_record(j, options_);
     const SweepRecord* const had = options_.again ? nullptr : file_.find(identity(r));
-    if (had && had->status != "not_run") {
+    if (had && had->status != Status::not_run) {
       ++result_.had;
-      count(had->status);
+      count(*had);
       result_.of_plan.push_back(*had);
       return;
     }
@@ -82,7 +70,7 @@ class Sweep {
     try {
       if (left) left(r);
     } catch (const std::exception& e) {
-      r.status = "failed";
+      r.status = Status::fail;
       r.reason = e.what();
     }
     return r;
@@ -106,11 +94,11 @@ class Sweep {
         r = next.get();
       }
       pending_.pop_front();
-      count(r.status);
+      count(r);
       result_.of_plan.push_back(r);
       // With --again, a configuration that was not reached keeps its old record.
       const SweepRecord* const known = file_.find(identity(r));
-      if (r.status == "not_run" && known && known->status != "not_run") continue;
+      if (r.status == Status::not_run && known && known->status != Status::not_run) continue;
       const Spent spent(result_.seconds.files);
       file_.add(r);
     }
@@ -129,21 +117,23 @@ class Sweep {
     Completion left;
     try {
       side.open();
-      put_machine(r, side.rig());
+      put_machine(r, side.rig().machine());
+      r.sm_clock_mhz = side.rig().machine().sm_clock_mhz;
+      r.mem_clock_mhz = side.rig().machine().mem_clock_mhz;
       if (v.launcher) r.compiler = r.flags = "";  // those of this program
       same_machine(r);
       left = measure(r, j, side, inputs_, result_.seconds);
       add_ceilings(r, side);
     } catch (const SweepUnsupported& e) {
-      r.status = "unsupported";
+      r.status = Status::unsupported;
       r.reason = e.what();
     } catch (const SweepNotRun& e) {
-      r.status = "not_run";
+      r.status = Status::not_run;
       r.reason = e.what();
     } catch (const InputError&) {
       throw;
     } catch (const std::exception& e) {
-      r.status = "failed";
+      r.status = Status::fail;
       r.reason = e.what();
       if (side.opened() && !side.rig().alive())
         result_.stopped = r.key + " left the GPU unusable for this process: run again to continue";
@@ -154,7 +144,7 @@ class Sweep {
   /// A file's shares are of one machine, so a record of another machine is refused.
   void same_machine(const SweepRecord& r) {
     if (!machines_.insert(r.backend).second) return;  // this run adds only records of this machine
-    for (const SweepRecord& o : file_.records())
+    for (const SweepRecord& o : file_.all())
       if (o.backend == r.backend && !o.gpu.empty() && o.gpu != r.gpu)
         throw InputError(
             fmt::format("--out: holds records of {}, this is {}: choose another folder", o.gpu, r.gpu));
@@ -170,15 +160,16 @@ class Sweep {
       c.op = op;
       c.bytes = bytes;
       c.claimed_loads = c.claimed_stores = std::nullopt;
-      c.verified = "not_judged";
+      c.verified = Status::unsupported;
       c.verified_reason = "moves bytes, computes nothing";
       c.verified_elements = 0;
       c.max_ulp = c.max_utilisation = std::nullopt;
       c.ci_low_us = c.ci_high_us = c.fastest_us = std::nullopt;
       if (!t || (!options_.again && file_.find(identity(c))) || !ceilings_.insert(identity(c)).second) return;
       put_timing(c, *t);
+      c.launches_per_sample = t->launches_per_sample;
       c.cold = t->cold;
-      c.status = t->once ? "once" : "measured";
+      c.status = Status::pass, c.once = t->once;
       c.reason = t->once ? too_long() : std::string();
       put_rates(c, side.rig().machine());
       if (bytes == 0)
@@ -192,17 +183,14 @@ class Sweep {
     add("empty", side.ceilings().empty(), 0);
   }
 
-  void count(const std::string& status) {
-    if (status == "measured") ++result_.measured;
-    if (status == "once") ++result_.once;
-    if (status == "unsupported") ++result_.unsupported;
-    if (status == "not_run") ++result_.not_run;
-    if (status == "failed") ++result_.failed;
+  void count(const SweepRecord& r) {
+    ++result_.n[r.status];
+    result_.once += r.timed() && r.once;
   }
 
   const SweepOptions& options_;
   SweepInputs inputs_;
-  SweepFile file_;
+  FactFile<SweepRecord> file_;
   // On the host executor a judgement would take the cores on which launches are timed.
   Side device_{true, true}, host_{false, options_.judge_beside_host};
   std::set<std::string> ceilings_;  // those that this run has recorded
@@ -270,36 +258,37 @@ std::string seconds_line(const SweepSeconds& s) {
       s.all, s.inputs, s.verification, s.timing, s.ceilings, s.files, s.waiting, s.rest());
 }
 
-bool sweep_passed(const SweepResult& r) { return r.failed == 0 && r.measured + r.once > 0; }
+bool sweep_passed(const SweepResult& r) { return r.n[Status::fail] == 0 && r.n[Status::pass] > 0; }
 
 std::string sweep_sentence(const SweepResult& r) {
-  return fmt::format("{} of {} planned configurations timed and verified, {} failed{}", r.measured + r.once,
-                     r.planned, r.failed, r.stopped.empty() ? "" : "; stopped: " + r.stopped);
+  return fmt::format("{} of {} planned configurations timed and verified, {} failed{}", r.n[Status::pass],
+                     r.planned, r.n[Status::fail], r.stopped.empty() ? "" : "; stopped: " + r.stopped);
 }
 
 std::string sweep_outcome(const SweepResult& r, const std::string& part) {
-  const bool passed = part.empty() ? sweep_passed(r) : r.failed == 0;
-  std::string s = fmt::format("{}{}: {}\n", passed ? "PASS" : "FAIL", part.empty() ? "" : " (" + part + ")",
+  const bool passed = part.empty() ? sweep_passed(r) : r.n[Status::fail] == 0;
+  std::string s = fmt::format("{}{}: {}\n", pass_or_fail(passed), part.empty() ? "" : " (" + part + ")",
                               sweep_sentence(r));
   s += fmt::format(
       "{} planned ({} in --out before), {} measured, {} once, {} unsupported, {} not run, {} failed\n",
-      r.planned, r.had, r.measured, r.once, r.unsupported, r.not_run, r.failed);
+      r.planned, r.had, r.measured(), r.once, r.n[Status::unsupported], r.n[Status::not_run],
+      r.n[Status::fail]);
   s += seconds_line(r.seconds);
   std::int64_t unjudged = 0;
   std::vector<const SweepRecord*> worst;
   for (const SweepRecord& one : r.records) {
-    const bool timed = one.status == "measured" || one.status == "once";
-    unjudged += timed && one.role != "ceiling" && one.verified == "not_judged";
-    if (one.status == "failed" || (timed && one.role == "variant" && share(one) && large_enough(one)))
+    const bool timed = one.timed();
+    unjudged += timed && one.role != "ceiling" && one.verified == Status::unsupported;
+    if (one.status == Status::fail || (timed && one.role == "variant" && share(one) && large_enough(one)))
       worst.push_back(&one);
   }
   if (unjudged > 0) s += fmt::format("{} timed configurations lie outside what can be judged\n", unjudged);
-  const auto rank = [](const SweepRecord* one) { return one->status == "failed" ? -1.0 : *share(*one); };
+  const auto rank = [](const SweepRecord* one) { return one->status == Status::fail ? -1.0 : *share(*one); };
   std::stable_sort(worst.begin(), worst.end(),
                    [&](const SweepRecord* a, const SweepRecord* b) { return rank(a) < rank(b); });
   for (std::size_t i = 0; i < worst.size() && i < 3; ++i) {
     const SweepRecord& one = *worst[i];
-    if (one.status == "failed")
+    if (one.status == Status::fail)
       s += fmt::format("  failed: {}: {}\n", identity(one), one.reason);
     else
       s += fmt::format("  slowest: {}: {:.4g} us, {:.3g} % of the machine's {} of the same bytes\n",

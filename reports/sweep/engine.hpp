@@ -31,7 +31,9 @@ struct SweepResult {
   /// folder.
   std::vector<SweepRecord> of_plan;
   /// Numbers of configurations in this plan; `had` were in the folder already.
-  std::int64_t planned = 0, had = 0, measured = 0, once = 0, unsupported = 0, not_run = 0, failed = 0;
+  std::int64_t planned = 0, had = 0, once = 0;
+  StatusCounts n;  // once: of those that passed
+  std::int64_t measured() const { return n[Status::pass] - once; }
   std::string stopped;  // why the run ended early; otherwise empty
   SweepSeconds seconds;
 };

@@ -70,10 +70,10 @@ Verification sample_judged(const Variant& variant, const Case& c, const Problem&
   v.elements = r.rows_judged * p.out_columns();
   v.reason = r.reason;
   if (r.status == Status::pass) {
-    v.verdict = "pass";
+    v.verdict = Status::pass;
     if (r.rows_judged < p.rows) v.reason = fmt::format("{} of {} rows judged", r.rows_judged, p.rows);
   } else if (r.status == Status::fail) {
-    v.verdict = "fail";
+    v.verdict = Status::fail;
     for (const CheckResult& check : r.checks)
       if (check.failed > 0 && !check.detail.empty()) {
         v.reason += ": " + check.detail;
@@ -107,7 +107,7 @@ Verification verification_of(const FastJudgement& j, std::int64_t open_rows) {
     v.max_utilisation = j.statistics.utilisation;
   }
   if (j.failed > 0) {
-    v.verdict = "fail";
+    v.verdict = Status::fail;
     v.reason = j.first_failure;
   } else if (open_rows > 0) {
     v.reason = fmt::format(
@@ -116,7 +116,7 @@ Verification verification_of(const FastJudgement& j, std::int64_t open_rows) {
   } else if (j.elements == 0) {
     v.reason = "no row has a bound to be judged by";
   } else {
-    v.verdict = "pass";
+    v.verdict = Status::pass;
     if (j.unjudged > 0) v.reason = fmt::format("{} elements of special rows not judged", j.unjudged);
   }
   return v;
@@ -129,13 +129,21 @@ Judging begin_verification(Rig& rig, const Variant& variant, const Problem& p, S
   return {{}, take_sample(rig, variant, p, inputs)};
 }
 
+void put_verification(TimedFact& f, const Verification& v) {
+  f.verified = v.verdict;
+  f.verified_reason = v.reason;
+  f.verified_elements = v.elements;
+  f.max_ulp = v.max_ulp;
+  f.max_utilisation = v.max_utilisation;
+}
+
 Verification verify_outputs(Rig& rig, const Variant& variant, const Problem& p, SweepInputs& inputs) {
   return begin_verification(rig, variant, p, inputs).result();
 }
 
 Verification combined(const Verification& a, const Verification& b) {
-  Verification v = b.verdict == "pass" ? a : b;
-  if (a.verdict == "fail") v = a;
+  Verification v = b.verdict == Status::pass ? a : b;
+  if (a.verdict == Status::fail) v = a;
   const auto larger = [](std::optional<double> x, std::optional<double> y) {
     return x && y ? std::optional<double>(std::max(*x, *y)) : x ? x : y;
   };
@@ -147,14 +155,6 @@ Verification combined(const Verification& a, const Verification& b) {
 
 namespace {
 
-void put_verification(SweepRecord& r, const Verification& v) {
-  r.verified = v.verdict;
-  r.verified_reason = v.reason;
-  r.verified_elements = v.elements;
-  r.max_ulp = v.max_ulp;
-  r.max_utilisation = v.max_utilisation;
-}
-
 /// Ends the measurement: the record keeps no times, and says what is wrong.
 [[noreturn]] void refuse(SweepRecord& r, const SweepRecord& untimed, const Verification& v,
                          const std::string& when) {
@@ -163,7 +163,7 @@ void put_verification(SweepRecord& r, const Verification& v) {
   throw std::runtime_error(when + v.reason);
 }
 [[noreturn]] void refuse(SweepRecord& r, const SweepRecord& untimed, const std::string& why) {
-  refuse(r, untimed, {"fail", why, 0, {}, {}}, "");
+  refuse(r, untimed, {Status::fail, why, 0, {}, {}}, "");
 }
 
 /// Throws SweepUnsupported for what the variant does not do, or the machine has no memory for.
@@ -182,8 +182,8 @@ void require_supported(const Variant& v, const Problem& p, const SweepInputs& in
 Judging checked(Side& side, const Variant& v, const Problem& p, SweepInputs& inputs) {
   Judging j = begin_verification(side.rig(), v, p, inputs);
   if (!side.judges_beside() && !j.now) j = {j.later(), {}};
-  if ((!j.now || j.now->verdict != "fail") && !side.rig().logits_intact())
-    j = {Verification{"fail", "the logits were changed", 0, {}, {}}, {}};
+  if ((!j.now || j.now->verdict != Status::fail) && !side.rig().logits_intact())
+    j = {Verification{Status::fail, "the logits were changed", 0, {}, {}}, {}};
   return j;
 }
 
@@ -199,7 +199,7 @@ struct Both {
 /// Writes the verdict. `untimed` is the record without times.
 void conclude(SweepRecord& r, const SweepRecord& untimed, const Both& both) {
   const auto require_right = [&](const Verification& v, const char* when) {
-    if (v.verdict == "fail") refuse(r, untimed, v, when);
+    if (v.verdict == Status::fail) refuse(r, untimed, v, when);
     put_verification(r, v);
   };
   const Verification before = both.before.result();
@@ -295,7 +295,7 @@ Completion measure_once(SweepRecord& r, const SweepJob& j, Side& side, SweepInpu
     const bool own = random() % 2 == 0;
     rig.use_own_stream(!own);
     rig.run_us(1);
-    if (const Verification there = checked(side, v, p, inputs).result(); there.verdict == "fail")
+    if (const Verification there = checked(side, v, p, inputs).result(); there.verdict == Status::fail)
       refuse(r, SweepRecord(r), there, "verification: ");
     rig.use_own_stream(own);
     rig.renew(random());
@@ -323,7 +323,7 @@ Completion measure_once(SweepRecord& r, const SweepJob& j, Side& side, SweepInpu
     const Spent spent(seconds.timing);
     const auto as_judged = [&] { return kept && rig.as_remembered() && rig.logits_intact(); };
     const auto judge = [&] {
-      if (const Verification one = checked(side, v, p, inputs).result(); one.verdict == "fail")
+      if (const Verification one = checked(side, v, p, inputs).result(); one.verdict == Status::fail)
         refuse(r, untimed, one, "verification of a timed launch: ");
     };
     t = rig.renews() ? time_watched(rig, random, as_judged, judge) : time_launches(rig);
@@ -339,12 +339,13 @@ Completion measure_once(SweepRecord& r, const SweepJob& j, Side& side, SweepInpu
     contradiction = contradicted_by_clock(rig, t);
   }
   put_timing(r, t);
+  r.launches_per_sample = t.launches_per_sample;
   {
     const Spent spent(seconds.ceilings);
     put_ceilings(r, side.ceilings());
   }
   put_rates(r, rig.machine());
-  r.status = t.once ? "once" : "measured";
+  r.status = Status::pass, r.once = t.once;
   if (t.once) r.reason = large ? "its buffers exceed half the memory: one sample" : too_long();
   if (both.known()) return {};
   return [untimed, both](SweepRecord& done) { conclude(done, untimed, both); };

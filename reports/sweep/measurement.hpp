@@ -21,11 +21,14 @@ namespace assay {
 /// Checks the outputs that a timed kernel left: all of them by the fast judge if it supports the claim,
 /// otherwise a few rows by the usual checker.
 struct Verification {
-  std::string verdict = "not_judged";  // pass, fail, not_judged
-  std::string reason;                  // empty if all elements passed
-  std::int64_t elements = 0;           // number of judged outputs
+  Status verdict = Status::unsupported;  // pass, fail, or unsupported: not judged
+  std::string reason;                    // empty if all elements passed
+  std::int64_t elements = 0;             // number of judged outputs
   std::optional<double> max_ulp, max_utilisation;
 };
+
+/// Writes it into the record.
+void put_verification(TimedFact& f, const Verification& v);
 
 /// Seconds for the rows that the first look leaves open. A right kernel has none or few.
 inline constexpr double kSecondLookSeconds = 5;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "reports/build_info.hpp"
 #include "reports/sweep/data/statistics.hpp"
 #include "reports/sweep/rig/rules.hpp"
 
@@ -100,10 +101,18 @@ std::string contradicted_by_clock(Rig& rig, const Timing& t) {
   return why;
 }
 
-void put_timing(SweepRecord& r, const Timing& t) {
+void put_machine(TimedFact& r, const Machine& m) {
+  r.gpu = m.name;
+  r.driver = m.driver;
+  r.cuda = m.cuda;
+  r.compiler = m.compiler;
+  r.flags = m.flags;
+  r.commit = build_info::commit;
+}
+
+void put_timing(TimedFact& r, const Timing& t) {
   r.times_us = t.times_us;
   r.samples = static_cast<std::int64_t>(t.times_us.size());
-  r.launches_per_sample = t.launches_per_sample;
   r.median_us = t.median_us();
   r.p10_us = quantile(t.times_us, 0.1);
   r.p90_us = quantile(t.times_us, 0.9);

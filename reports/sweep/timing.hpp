@@ -36,8 +36,11 @@ std::string contradicted_by_clock(Rig& rig, const Timing& t);
 /// The timing of a single launch.
 Timing timed_once(double us);
 
+/// Writes what ran where into the record.
+void put_machine(TimedFact& r, const Machine& m);
+
 /// Writes samples, quantiles and interval into the record.
-void put_timing(SweepRecord& r, const Timing& t);
+void put_timing(TimedFact& r, const Timing& t);
 
 /// The machine's copy, read and empty launch. Each size is measured once per run.
 class Ceilings {

@@ -16,9 +16,7 @@ namespace {
 
 bool positive(const std::optional<double>& v) { return v && std::isfinite(*v) && *v > 0; }
 
-bool was_timed(const SweepRecord& r) {
-  return r.role != "ceiling" && (r.status == "measured" || r.status == "once") && positive(r.median_us);
-}
+bool was_timed(const SweepRecord& r) { return r.role != "ceiling" && r.timed() && positive(r.median_us); }
 
 std::string most_frequent(const std::vector<SweepRecord>& records, std::string SweepRecord::*field,
                           const std::string& backend) {
@@ -75,7 +73,7 @@ Context gather(const std::vector<SweepRecord>& records, const std::vector<Access
   for (const SweepRecord& r : records) {
     if (!was_timed(r) || r.backend != c.backend || r.family != c.family) continue;
     // A wrong peer stays in the tables; a mark beside its speed says that it is wrong.
-    if (r.verified == "fail" && r.role == "variant") continue;
+    if (r.verified == Status::fail && r.role == "variant") continue;
     c.timed.push_back(&r);
     const std::string variant = variant_of(r.key);
     names.emplace(r.role == "peer", variant);
@@ -86,8 +84,7 @@ Context gather(const std::vector<SweepRecord>& records, const std::vector<Access
     if (std::any_of(c.timed.begin(), c.timed.end(), [&](const auto* r) { return r->dtype == d; }))
       c.dtypes.push_back(d);
   for (const SplitRecord& s : splits)
-    if (s.verified == "pass" && positive(s.median_us) && (s.status == "measured" || s.status == "once"))
-      c.splits.push_back(s);
+    if (s.verified == Status::pass && positive(s.median_us) && s.timed()) c.splits.push_back(s);
   return c;
 }
 
@@ -171,35 +168,33 @@ Counts count(const std::vector<SweepRecord>& records) {
   Counts n;
   for (const SweepRecord& r : records) {
     if (r.role == "ceiling") continue;
-    ++n.records;
-    n.measured += r.status == "measured", n.once += r.status == "once";
-    n.unsupported += r.status == "unsupported", n.not_run += r.status == "not_run";
-    (r.role == "peer" ? n.peers_failed : n.failed) += r.status == "failed";
+    ++(r.role == "peer" && r.status == Status::fail ? n.peers_failed : n.of[r.status]);
+    n.once += r.once;
     if (!was_timed(r)) continue;
-    n.wrong += r.verified == "fail" && r.role == "variant";
-    n.not_judged += r.verified == "not_judged" && r.role == "variant";
+    n.wrong += r.verified == Status::fail && r.role == "variant";
+    n.not_judged += r.verified == Status::unsupported && r.role == "variant";
   }
   return n;
 }
 
 bool passed(const std::vector<SweepRecord>& records) {
   const Counts n = count(records);
-  return n.measured + n.once > 0 && n.failed == 0 && n.wrong == 0;
+  return n.of[Status::pass] > 0 && n.of[Status::fail] == 0 && n.wrong == 0;
 }
 
 std::string verdict_line(const std::vector<SweepRecord>& records) {
   const Counts n = count(records);
   std::string out =
-      fmt::format("{} of {} configurations timed", grouped(n.measured + n.once), grouped(n.records));
-  if (n.measured + n.once == 0) return out + ": nothing to judge.";
-  if (n.failed + n.wrong > 0)
-    out += fmt::format(", {} failed or wrong.", grouped(n.failed + n.wrong));
+      fmt::format("{} of {} configurations timed", grouped(n.of[Status::pass]), grouped(n.records()));
+  if (n.of[Status::pass] == 0) return out + ": nothing to judge.";
+  if (n.of[Status::fail] + n.wrong > 0)
+    out += fmt::format(", {} failed or wrong.", grouped(n.of[Status::fail] + n.wrong));
   else
     out += n.not_judged == 0
                ? ", every one of this project judged right before and after."
                : fmt::format(", {} of them outside what can be judged, the others right before and after.",
                              grouped(n.not_judged));
-  if (n.not_run > 0) out += fmt::format(" {} not run.", grouped(n.not_run));
+  if (n.of[Status::not_run] > 0) out += fmt::format(" {} not run.", grouped(n.of[Status::not_run]));
   return out;
 }
 

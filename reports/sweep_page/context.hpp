@@ -12,9 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "reports/sweep/data/access_record.hpp"
 #include "reports/sweep/data/record.hpp"
-#include "reports/sweep/data/split_record.hpp"
 
 namespace assay::speed {
 
@@ -85,8 +83,10 @@ std::optional<double> memory_share(const Context& c, const SweepRecord& r);
 
 /// The result of the whole run.
 struct Counts {
-  std::int64_t records = 0, measured = 0, once = 0, unsupported = 0, not_run = 0;
-  std::int64_t failed = 0, peers_failed = 0;
+  StatusCounts of;        // peers that failed are counted beside it
+  std::int64_t once = 0;  // of those that passed
+  std::int64_t peers_failed = 0;
+  std::int64_t records() const { return of.total() + peers_failed; }
   std::int64_t wrong = 0, not_judged = 0;  // of this project's timed kernels
 };
 Counts count(const std::vector<SweepRecord>& records);

@@ -246,7 +246,7 @@ std::vector<Plot::Point> best_of(const Context& c, const std::string& op, const 
     for (const std::int64_t V : c.sizes(v, dtype, rows, k)) {
       const SweepRecord& r = *c.at(v, dtype, rows, V, k);
       if (r.role != "peer") most = std::max(most, ++own[V]);
-      if (const double s = share(r); std::isfinite(s) && r.verified != "fail")
+      if (const double s = share(r); std::isfinite(s) && r.verified != Status::fail)
         best[V] = std::max(best.try_emplace(V, s).first->second, s);
     }
   }

@@ -106,7 +106,7 @@ const SweepRecord* record_at(const Context& c, const Goal& g, const std::string&
   const std::string key = fmt::format("{}/{}@{}", g.variant, dtype, c.backend);
   for (const SweepRecord& r : c.records)
     if (r.key == key && r.rows == g.rows && r.V == V && r.k == k && r.family == g.family &&
-        r.verified != "fail" && (r.status == "measured" || r.status == "once") && r.median_us)
+        r.verified != Status::fail && r.timed() && r.median_us)
       return &r;
   return nullptr;
 }
@@ -119,7 +119,7 @@ const SweepRecord* best_peer(const Context& c, const SweepRecord& of) {
   const SweepRecord* best = nullptr;
   for (const SweepRecord* r : c.timed)
     if (r->role == "peer" && comparable(*r) && r->dtype == of.dtype && r->rows == of.rows && r->V == of.V &&
-        r->pick() == of.pick() && r->family == of.family && r->verified != "fail" &&
+        r->pick() == of.pick() && r->family == of.family && r->verified != Status::fail &&
         std::isfinite(ceiling(*r)) && (!best || *r->median_us < *best->median_us))
       best = r;
   return best;
@@ -133,7 +133,7 @@ std::string range(const Goal& g, std::vector<std::pair<double, std::string>> all
 }
 
 /// Rows split over two GPUs. The goal is NCCL's; what the GPUs reach by each other's memory stands beside it.
-GoalLine split_line(const Context& c) {
+GoalLine fact_line(const Context& c) {
   constexpr double kShare = 0.90;
   constexpr int kGpus = 2;
   constexpr std::int64_t kRows = 4000, kV = 262144;
@@ -206,7 +206,7 @@ std::vector<GoalLine> goal_lines(const Context& c) {
     }
     out.push_back(std::move(line));
   }
-  out.push_back(split_line(c));
+  out.push_back(fact_line(c));
   any |= !c.splits.empty();
   return any ? out : std::vector<GoalLine>{};
 }

@@ -18,12 +18,12 @@ namespace {
 
 std::string counts(const Context& c) {
   const Counts n = count(c.records);
-  return page::count_list({{"configurations", grouped(n.records)},
-                           {"measured", grouped(n.measured)},
+  return page::count_list({{"configurations", grouped(n.records())},
+                           {"measured", grouped(n.of[Status::pass] - n.once)},
                            {"one sample", grouped(n.once)},
-                           {"unsupported", grouped(n.unsupported)},
-                           {"not run", grouped(n.not_run)},
-                           {"failed", grouped(n.failed)},
+                           {"unsupported", grouped(n.of[Status::unsupported])},
+                           {"not run", grouped(n.of[Status::not_run])},
+                           {"failed", grouped(n.of[Status::fail])},
                            {"peers failed", grouped(n.peers_failed)},
                            {"timed but wrong", grouped(n.wrong)},
                            {"timed, not judged", grouped(n.not_judged)}});
@@ -35,7 +35,7 @@ std::string failures(const Context& c, bool peers) {
   std::string out;
   int n = 0;
   for (const SweepRecord& r : c.records) {
-    const bool wrong = r.status == "failed" || (r.verified == "fail" && r.role != "ceiling");
+    const bool wrong = r.status == Status::fail || (r.verified == Status::fail && r.role != "ceiling");
     if (!wrong || (r.role == "peer") != peers || ++n > kShown) continue;
     out += fmt::format("<li><b class=\"bad\">{}</b> row length V = {}, {} rows: {} {}</li>", escape(r.key),
                        grouped(r.V), grouped(r.rows),
@@ -160,7 +160,7 @@ std::string others(const Context& c) {
 page::Frame overview(const Context& c) {
   page::Frame f;
   f.passed = passed(c.records);
-  f.verdict = f.passed ? "PASS" : "FAIL";
+  f.verdict = pass_or_fail(f.passed);
   f.subject = "softmax performance sweep";
   f.heading = "Softmax kernels against the speed of this machine";
   f.about =

@@ -15,7 +15,7 @@
 #include "reports/data/html.hpp"
 #include "reports/page/folder/write_report.hpp"
 #include "reports/page_texts.hpp"
-#include "reports/sweep/data/access_record.hpp"
+#include "reports/sweep/data/record.hpp"
 #include "reports/sweep_page/goals.hpp"
 #include "reports/sweep_page/parts.hpp"
 
@@ -60,7 +60,7 @@ std::string sweep_shapes_page(const std::vector<SweepRecord>& records,
   const Context c = gather(records, accesses);
   page::Frame f;
   f.passed = passed(c.records);
-  f.verdict = f.passed ? "PASS" : "FAIL";
+  f.verdict = pass_or_fail(f.passed);
   f.subject = "softmax performance by shape";
   f.heading = "The same kernels, shape by shape";
   f.about =
@@ -82,21 +82,11 @@ std::string sweep_shapes_page(const std::vector<SweepRecord>& records,
 
 namespace fs = std::filesystem;
 
-std::vector<SweepRecord> records_of_folder(const fs::path& folder) {
-  std::vector<SweepRecord> all;
-  for (const char* name : {"sweep.jsonl", "peers.jsonl"})
-    if (const fs::path file = file_or_gz(folder / name); !file.empty())
-      for (SweepRecord& r : read_sweep(file)) all.push_back(std::move(r));
-  return all;
-}
-
 fs::path write_sweep_page(const fs::path& folder) {
   const std::vector<SweepRecord> records = records_of_folder(folder);
   if (records.empty()) throw InputError(folder.string() + ": holds no sweep.jsonl with records in it");
-  std::vector<AccessRecord> accesses;
-  if (fs::exists(folder / "accesses.jsonl")) accesses = read_accesses(folder / "accesses.jsonl");
-  std::vector<SplitRecord> splits;
-  if (fs::exists(folder / "split.jsonl")) splits = read_splits(folder / "split.jsonl");
+  const auto accesses = facts_in<AccessRecord>(folder / "accesses.jsonl");
+  const auto splits = facts_in<SplitRecord>(folder / "split.jsonl");
   // A kernel's page has the kernel's name; a name that is no file's name gets another, and no link.
   std::set<std::string> kernel_pages;
   std::error_code none;
@@ -123,7 +113,7 @@ std::string fastest(const Context& c, const std::string& dtype) {
     if (r->role == "variant" && r->op == "softmax" && r->dtype == dtype && r->rows == 4000) own.insert(r->V);
   for (const SweepRecord* r : c.timed)
     if (own.contains(r->V) && r->op == "softmax" && r->dtype == dtype && r->rows == 4000 && r->V >= 4096 &&
-        r->verified == "pass")
+        r->verified == Status::pass)
       if (const SweepRecord*& b = best[r->V]; !b || *r->median_us < *b->median_us) b = r;
   if (best.empty()) return "";
   double lo = INFINITY, hi = 0;
@@ -185,7 +175,7 @@ std::vector<std::string> headlines(const Context& c) {
   std::set<std::string> peers;
   int wrong = 0;
   for (const SweepRecord* r : c.timed)
-    if (r->role == "peer") peers.insert(variant_of(r->key)), wrong += r->verified == "fail";
+    if (r->role == "peer") peers.insert(variant_of(r->key)), wrong += r->verified == Status::fail;
   if (peers.empty()) {
     if (!c.timed.empty()) out.push_back("no peer ran");
   } else {
@@ -203,7 +193,7 @@ std::string sweep_summary(const std::vector<SweepRecord>& records, const std::ve
                           const std::vector<SplitRecord>& splits) {
   using namespace speed;
   const Context c = gather(records, accesses, splits);
-  std::string out = fmt::format("# {}: {}\n\nV is the row length.\n\n", passed(records) ? "PASS" : "FAIL",
+  std::string out = fmt::format("# {}: {}\n\nV is the row length.\n\n", pass_or_fail(passed(records)),
                                 verdict_line(records));
   for (const SweepRecord* r : c.timed) {
     for (const auto& [label, value] : {std::pair{"", r->gpu},
@@ -242,9 +232,9 @@ std::string sweep_summary(const std::vector<SweepRecord>& records, const std::ve
     for (const SweepRecord* r : c.timed) {
       if (r->rows != 4000 || r->V != V || !of_usual_pick(*r) || !done.insert(r->key).second) continue;
       keys += fmt::format("| {} | {} | {} | {} | {} | {} | {} |\n", r->key, grouped(V),
-                          r->verified == "pass" ? "right" : r->verified, duration(*r->median_us),
-                          r->gb_per_s ? plain_number(*r->gb_per_s) : "-", percent(speed::share(*r)),
-                          r->max_ulp ? plain_number(*r->max_ulp) : "-");
+                          r->verified == Status::pass ? "right" : judged_word(r->verified),
+                          duration(*r->median_us), r->gb_per_s ? plain_number(*r->gb_per_s) : "-",
+                          percent(speed::share(*r)), r->max_ulp ? plain_number(*r->max_ulp) : "-");
     }
   if (!keys.empty())
     out +=
@@ -254,7 +244,7 @@ std::string sweep_summary(const std::vector<SweepRecord>& records, const std::ve
   std::string failed;
   int n = 0;
   for (const SweepRecord& r : records)
-    if ((r.status == "failed" || (r.verified == "fail" && r.role != "ceiling")) && ++n <= 3)
+    if ((r.status == Status::fail || (r.verified == Status::fail && r.role != "ceiling")) && ++n <= 3)
       failed += fmt::format("- {} V = {} rows = {}: {}\n  `{}`\n", r.key, r.V, r.rows,
                             shorten(r.reason.empty() ? r.verified_reason : r.reason, 200), r.reproduce);
   if (!failed.empty()) out += fmt::format("\nFailed ({} in all):\n\n", n) + failed;

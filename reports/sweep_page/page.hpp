@@ -6,11 +6,8 @@
 #include <filesystem>
 #include <set>
 #include <string>
-#include <vector>
 
-#include "reports/sweep/data/access_record.hpp"
 #include "reports/sweep/data/record.hpp"
-#include "reports/sweep/data/split_record.hpp"
 #include "reports/sweep_page/context.hpp"
 
 namespace assay {
@@ -26,12 +23,10 @@ std::string sweep_shapes_page(const std::vector<SweepRecord>& records,
 
 // Writes the pages and the summary of a sweep's folder from the records in it.
 
-/// Reads sweep.jsonl and peers.jsonl of the folder, if they exist. Throws InputError that names the file.
-std::vector<SweepRecord> records_of_folder(const std::filesystem::path& folder);
-
-/// Writes sweep.html, sweep_shapes.html and sweep.md from those, accesses.jsonl and split.jsonl, and links
-/// the pages of the folder with each other. Returns the absolute path of sweep.html. Throws InputError if the
-/// folder holds no record of a sweep, or if a file cannot be read or written (it names the file).
+/// Writes sweep.html, sweep_shapes.html and sweep.md from records_of_folder, accesses.jsonl and split.jsonl,
+/// and links the pages of the folder with each other. Returns the absolute path of sweep.html. Throws
+/// InputError if the folder holds no record of a sweep, or if a file cannot be read or written (it names the
+/// file).
 std::filesystem::path write_sweep_page(const std::filesystem::path& folder);
 
 // The sweep in a few lines: for the head of the page, for terminals, and for sweep.md.

@@ -79,7 +79,7 @@ TEST(SweepPage, GoalsStandBesideResultsAndTheBestRightPeer) {
     }
   set("onepass_fast/f16@cuda", 25000, 0.945);
   set("triton_row/f32@cuda", 1000, 0.99);
-  find(all, "triton_row/f32@cuda", 4000, 1000).verified = "fail";  // fast, but wrong: no peer
+  find(all, "triton_row/f32@cuda", 4000, 1000).verified = Status::fail;  // fast, but wrong: no peer
   EXPECT_EQ(
       cells("4000 rows, V = 1000, 12,345, 25,000, 50,257, 128,257", "f32, f16, bf16"),
       (std::vector<std::string>{"at least 95 % of the copy", "94 % (f16, 25,000) to 96 % (f32, 50,257)",
@@ -125,7 +125,7 @@ TEST(SweepPage, GoalsOfTopkStandBesideTheResultsAndTheBestRightPeerOfTheSameK) {
                                       "1 of 18, 17 not in this run"}));
   const auto equal = [&] { return cells("top-k, 4000 rows of equal logits, k = 30, V = 32,000"); };
   EXPECT_EQ(equal().at(1), "55 % (f32, 32,000, k = 30)");
-  all.back().verified = "fail";
+  all.back().verified = Status::fail;
   EXPECT_EQ(equal().at(1), "not in this run");
 }
 
@@ -206,7 +206,7 @@ TEST(SweepPage, NumbersThatAreNoneBreakNoPicture) {
 TEST(SweepPage, EscapesEveryString) {
   const std::string evil = "<script>&\"'";
   std::vector<SweepRecord> all = records({"f32"}, {4000});
-  all[3].status = "failed";
+  all[3].status = Status::fail;
   for (SweepRecord& r : all) {
     // The variant's name ends at the slash, so the hostile text is inserted before it.
     r.key = r.key.substr(0, r.key.find('/')) + evil + r.key.substr(r.key.find('/'));
@@ -226,7 +226,7 @@ TEST(SweepPage, EscapesEveryString) {
 TEST(SweepPage, ShowsAFailureWithItsReasonAndCommand) {
   std::vector<SweepRecord> all = records({"f32"}, {4000});
   SweepRecord& r = find(all, "online_block/f32@cuda", 4000, 4096);
-  r.status = "failed", r.verified = "fail", r.reason = "row 7, column 3: got 0, exact 1.7e-3";
+  r.status = Status::fail, r.verified = Status::fail, r.reason = "row 7, column 3: got 0, exact 1.7e-3";
   const std::string html = both(all, {});
   EXPECT_NE(html.find("<b>FAIL</b>"), std::string::npos);
   EXPECT_EQ(html.find("<b>PASS</b>"), std::string::npos);
@@ -239,10 +239,10 @@ TEST(SweepPage, AWrongKernelFailsAndIsNotDrawn) {
   std::vector<SweepRecord> all = records({"f32"}, {4000});
   EXPECT_TRUE(speed::passed(all));
   SweepRecord& r = find(all, "online_block/f32@cuda", 4000, 4096);
-  r.verified = "not_judged";
+  r.verified = Status::unsupported;
   EXPECT_TRUE(speed::passed(all));
   EXPECT_NE(speed::verdict_line(all).find("1 of them outside what can be judged"), std::string::npos);
-  r.verified = "fail";
+  r.verified = Status::fail;
   EXPECT_FALSE(speed::passed(all));
   const speed::Context c = speed::gather(all, {});
   EXPECT_EQ(c.at("online_block", "f32", 4000, 4096), nullptr) << "a wrong kernel's speed is no speed";
@@ -251,8 +251,8 @@ TEST(SweepPage, AWrongKernelFailsAndIsNotDrawn) {
 
 TEST(SweepPage, AWrongPeerIsMarkedAndFailsNobody) {
   std::vector<SweepRecord> all = records({"f32"}, {4000});
-  find(all, "torch_softmax/f32@cuda", 4000, 4096).verified = "fail";
-  find(all, "triton_row/f32@cuda", 4000, 4096).status = "failed";
+  find(all, "torch_softmax/f32@cuda", 4000, 4096).verified = Status::fail;
+  find(all, "triton_row/f32@cuda", 4000, 4096).status = Status::fail;
   EXPECT_TRUE(speed::passed(all));
   EXPECT_EQ(speed::count(all).peers_failed, 1);
   EXPECT_NE(section(both(all, {}), "keys").find("<span class=\"bad\">1 wrong</span>"), std::string::npos);

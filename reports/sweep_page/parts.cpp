@@ -170,8 +170,8 @@ std::string share_cell(double share, std::string_view note, double good, std::st
 }
 
 static std::string reservations(const SweepRecord& r) {
-  std::string out = r.status == "once" ? "; one sample" : "";
-  if (r.verified != "pass") out += r.verified == "fail" ? "; WRONG" : "; not judged";
+  std::string out = r.once ? "; one sample" : "";
+  if (r.verified != Status::pass) out += r.verified == Status::fail ? "; WRONG" : "; not judged";
   if (!beyond_reach(r).empty()) out += "; FASTER THAN THIS MACHINE CAN BE";
   return out;
 }
@@ -195,10 +195,10 @@ std::string beside(const SweepRecord& r) {
 }
 
 std::string verified_word(const SweepRecord& r) {
-  if (r.verified == "pass") return "<span class=\"good\">right</span>";
+  if (r.verified == Status::pass) return "<span class=\"good\">right</span>";
   const std::string title = r.verified_reason.empty() ? "" : " title=\"" + escape(r.verified_reason) + "\"";
-  return r.verified == "fail" ? "<span class=\"bad\"" + title + ">wrong</span>"
-                              : "<span class=\"warn\"" + title + ">not judged</span>";
+  return r.verified == Status::fail ? "<span class=\"bad\"" + title + ">wrong</span>"
+                                    : "<span class=\"warn\"" + title + ">not judged</span>";
 }
 
 Axis size_axis(const std::vector<std::int64_t>& sizes) {

@@ -190,9 +190,9 @@ TEST(SweepPageLines, TheBestIsOfAllRightKernelsAndPeers) {
   all.back().share_of_copy = 0.95;
   const double higher = best_end(drawn(), "safe_block");
   EXPECT_LT(higher, before - 5) << "a kernel without a panel counts";
-  add("torch_softmax", "peer", 4096, 1.0).verified = "fail";
+  add("torch_softmax", "peer", 4096, 1.0).verified = Status::fail;
   EXPECT_EQ(best_end(drawn(), "safe_block"), higher) << "a wrong peer does not";
-  all.back().verified = "pass";
+  all.back().verified = Status::pass;
   EXPECT_LT(best_end(drawn(), "safe_block"), higher - 1) << "a right one does";
   all.pop_back();
   // Only a peer ran there, and it is slow: the line does not fall to it.
@@ -234,7 +234,7 @@ TEST(SweepPageTables, OwnKernelsComeFirstAndLinkToTheirPages) {
   const auto fail = [&](const char* key) {
     std::vector<SweepRecord> some = all;
     for (SweepRecord& r : some)
-      if (r.key == key && r.V == 4096) r.status = "failed", r.reason = "it is bad", r.median_us.reset();
+      if (r.key == key && r.V == 4096) r.status = Status::fail, r.reason = "it is bad", r.median_us.reset();
     const std::string page = sweep_page(some, {});
     return page.find("it is bad") < page.find("<section id=\"keys\"");
   };
@@ -258,8 +258,8 @@ SplitRecord split(const char* dtype, const char* exchange, double share, double 
   r.rows = 4000;
   r.V = 262144;
   r.exchange = exchange;
-  r.status = "measured";
-  r.verified = "pass";
+  r.status = Status::pass;
+  r.verified = Status::pass;
   r.median_us = us;
   r.shares = {{0, 0, 131072, us, us * share, {}, share, {}}, {1, 131072, 131072, us, us, {}, 1.0, {}}};
   return r;
@@ -274,8 +274,8 @@ speed::GoalLine line_of(const std::vector<SplitRecord>& splits) {
 TEST(SweepPageSplits, TheFastestRightSplitOfNcclStandsBesideTheGoal) {
   EXPECT_EQ(line_of({}).result, "not in this run");
   SplitRecord wrong = split("f32", "nccl", 0.99, 1300), failed = wrong;
-  wrong.verified = "fail";
-  failed.status = "failed";
+  wrong.verified = Status::fail;
+  failed.status = Status::fail;
   const speed::GoalLine l =
       line_of({split("f32", "nccl", 0.91, 1500), split("f32", "nccl", 0.80, 1700), wrong, failed,
                split("f16", "nccl", 0.85, 800), split("f32", "held", 0.95, 1450)});

@@ -49,7 +49,7 @@ struct Row {
   int least_loads = INT_MAX, most_loads = 0;  // claimed, over V
   void take(const SweepRecord& r) {
     if (!any) any = &r;
-    ++timed, wrong += r.verified == "fail", not_judged += r.verified == "not_judged";
+    ++timed, wrong += r.verified == Status::fail, not_judged += r.verified == Status::unsupported;
     if (r.claimed_loads) {
       least_loads = std::min(least_loads, *r.claimed_loads);
       most_loads = std::max(most_loads, *r.claimed_loads);

@@ -2,6 +2,7 @@
 #include "reports/terminal/answer.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -10,11 +11,11 @@
 #include <filesystem>
 #include <fstream>
 #include <string_view>
-#include <utility>
 
 #include "kernels/isolation/shared/plain_text.hpp"
 #include "reference/error.hpp"
 #include "reports/data/files.hpp"
+#include "reports/data/outcome.hpp"
 #include "reports/data/say.hpp"
 
 namespace assay {
@@ -90,17 +91,17 @@ namespace {
 
 constexpr std::string_view kGreen = "\033[1;32m", kRed = "\033[1;31m", kYellow = "\033[1;33m",
                            kEnd = "\033[0m";
-constexpr std::pair<std::string_view, std::string_view> kVerdicts[] = {
-    {"PASS", kGreen},     {"FAIL", kRed},          {"INCONCLUSIVE", kYellow},   {"INCOMPLETE", kYellow},
-    {"NOT RUN", kYellow}, {"NOT JUDGED", kYellow}, {"JUDGED IN PART", kYellow}, {"NOT COVERED", kRed}};
 
 std::string painted(std::string_view line) {
-  for (const auto& [word, colour] : kVerdicts)
-    if (line.starts_with(word) &&
-        (line.size() == word.size() || line[word.size()] == ' ' || line[word.size()] == ':'))
-      return std::string(colour) + std::string(word) + std::string(kEnd) +
-             std::string(line.substr(word.size()));
-  return std::string(line);
+  const std::optional<Verdict> v = verdict_that_begins(line);
+  if (!v) return std::string(line);
+  const std::string_view word = name(*v);
+  const bool wrong = *v == Verdict::fail || *v == Verdict::not_covered;
+  return fmt::format("{}{}{}{}",
+                     *v == Verdict::pass ? kGreen
+                     : wrong             ? kRed
+                                         : kYellow,
+                     word, kEnd, line.substr(word.size()));
 }
 
 }  // namespace

@@ -13,48 +13,24 @@
 namespace assay {
 namespace {
 
-const char* name(CaseOutcome o) {
-  return o == CaseOutcome::passed      ? "passed"
-         : o == CaseOutcome::failed    ? "failed"
-         : o == CaseOutcome::undecided ? "undecided"
-                                       : "skipped";
-}
-
-CaseOutcome outcome_of(Status s) {
-  switch (s) {
-    case Status::pass:
-      return CaseOutcome::passed;
-    case Status::fail:
-    case Status::crashed:
-    case Status::hung:
-      return CaseOutcome::failed;
-    case Status::inconclusive:
-      return CaseOutcome::undecided;
-    case Status::unsupported:
-    case Status::not_run:
-      break;
-  }
-  return CaseOutcome::skipped;
-}
+const char* word_of(const VerdictCase& c) { return kOutcomeWords[static_cast<std::size_t>(c.outcome)]; }
+bool skipped(const VerdictCase& c) { return c.outcome != Status::pass && !spoils_a_run(c.outcome); }
 
 /// Of the outcomes of a group, the one that decides: a failure before all, then what was left undecided, then
 /// a pass.
-int weight(CaseOutcome o) {
-  return o == CaseOutcome::failed ? 3 : o == CaseOutcome::undecided ? 2 : o == CaseOutcome::passed ? 1 : 0;
-}
+int weight(Status s) { return is_wrong(s) ? 3 : s == Status::inconclusive ? 2 : s == Status::pass ? 1 : 0; }
 
 void take(VerdictCase& c, const Record& r) {
-  const CaseOutcome o = outcome_of(r.status);
   ++c.records;
-  c.bad += o == CaseOutcome::failed || o == CaseOutcome::undecided;
-  if (c.records > 1 && weight(o) <= weight(c.outcome)) return;
-  c.outcome = o;
+  c.bad += spoils_a_run(r.status);
+  if (c.records > 1 && weight(r.status) <= weight(c.outcome)) return;
+  c.outcome = r.status;
   c.message.clear();
   c.reproduce.clear();
-  if (o == CaseOutcome::passed) return;
+  if (r.status == Status::pass) return;
   const CheckResult* const first = first_failed(r);
-  c.message = fmt::format("{}: {}", assay::name(r.status),
-                          first && !first->detail.empty() ? first->detail : r.reason);
+  c.message =
+      fmt::format("{}: {}", name(r.status), first && !first->detail.empty() ? first->detail : r.reason);
   c.reproduce = r.reproduce;
 }
 
@@ -90,11 +66,10 @@ std::string element(const VerdictCase& c) {
   std::string out = fmt::format("    <testcase classname=\"{}\" name=\"{}\">", xml(c.suite), xml(c.name));
   const std::string text =
       xml(fmt::format("{}\n{} of {} records\n{}", c.message, c.bad, c.records, c.reproduce));
-  if (c.outcome == CaseOutcome::failed || c.outcome == CaseOutcome::undecided)
-    out += fmt::format("<failure type=\"{}\" message=\"{}\">{}</failure>", name(c.outcome),
+  if (spoils_a_run(c.outcome))
+    out += fmt::format("<failure type=\"{}\" message=\"{}\">{}</failure>", word_of(c),
                        xml(shorten(c.message, 200)), text);
-  if (c.outcome == CaseOutcome::skipped)
-    out += fmt::format("<skipped message=\"{}\"/>", xml(shorten(c.message, 200)));
+  if (skipped(c)) out += fmt::format("<skipped message=\"{}\"/>", xml(shorten(c.message, 200)));
   return out + "</testcase>\n";
 }
 
@@ -108,8 +83,8 @@ struct Totals {
 Totals totals(const std::vector<VerdictCase>& cases) {
   Totals t{cases.size()};
   for (const VerdictCase& c : cases) {
-    t.failures += c.outcome == CaseOutcome::failed || c.outcome == CaseOutcome::undecided;
-    t.skipped += c.outcome == CaseOutcome::skipped;
+    t.failures += spoils_a_run(c.outcome);
+    t.skipped += skipped(c);
   }
   return t;
 }
@@ -164,7 +139,7 @@ std::string render_verdict_json(const VerdictDocument& d) {
                     {"exit_status", d.exit_status}, {"reason", reason_of(d)}, {"seconds", d.seconds}};
   if (!d.part.empty()) j["part"] = d.part;
   // Of rows like those that were judged, at most this share is wrong, at 95 %.
-  if (const std::int64_t rows = rows_judged(d); d.verdict == "PASS" && rows > 0)
+  if (const std::int64_t rows = rows_judged(d); d.verdict == name(Verdict::pass) && rows > 0)
     j["wrong_rows_at_most"] = most_wrong(rows);
   j["counts"] = ordered_json::object();
   for (const auto& [word, n] : d.counts) j["counts"][word] = n;
@@ -178,11 +153,11 @@ std::string render_verdict_json(const VerdictDocument& d) {
           {{"key", c.suite}, {"passed", 0}, {"failed", 0}, {"undecided", 0}, {"skipped", 0}});
       kernel = j["kernels"].end() - 1;
     }
-    (*kernel)[name(c.outcome)] = (*kernel)[name(c.outcome)].get<int>() + 1;
-    if (c.outcome == CaseOutcome::failed || c.outcome == CaseOutcome::undecided)
+    (*kernel)[word_of(c)] = (*kernel)[word_of(c)].get<int>() + 1;
+    if (spoils_a_run(c.outcome))
       j["failures"].push_back({{"key", c.suite},
                                {"case", c.name},
-                               {"outcome", name(c.outcome)},
+                               {"outcome", word_of(c)},
                                {"records", c.records},
                                {"bad", c.bad},
                                {"message", c.message},
@@ -198,7 +173,7 @@ std::string render_verdict_json(const VerdictDocument& d) {
 std::string render_junit(const VerdictDocument& d) {
   VerdictCase verdict{
       .suite = "assay " + d.command, .name = "verdict", .message = d.verdict + ": " + reason_of(d)};
-  if (d.exit_status != 0) verdict.outcome = CaseOutcome::failed, verdict.bad = 1;
+  if (d.exit_status != 0) verdict.outcome = Status::fail, verdict.bad = 1;
   std::string properties = "    <properties>\n";
   for (const auto& [label, value] : d.environment)
     properties += fmt::format("      <property name=\"{}\" value=\"{}\"/>\n", xml(label), xml(value));

@@ -8,19 +8,20 @@
 #include <utility>
 #include <vector>
 
+#include "reports/data/outcome.hpp"
 #include "reports/data/report_data.hpp"
 
 namespace assay {
 
-enum class CaseOutcome { passed, failed, undecided, skipped };
-
 /// A test case of a JUnit file: the records of one kernel, group and family.
 struct VerdictCase {
   std::string suite, name;  // "online_block/f32@host", "shapes: normal_1"
-  CaseOutcome outcome = CaseOutcome::passed;
+  Status outcome = Status::pass;
   std::int64_t records = 1, bad = 0;
   std::string message = {}, reproduce = {};  // of the first record that is not a pass
 };
+
+inline Status outcome(const VerdictCase& c) { return c.outcome; }
 
 struct VerdictDocument {
   std::string command;    // "check"

@@ -111,30 +111,30 @@ Certificate write_certificate(const AdoptionFacts& facts, const OutFolder& out, 
   write_files({{out / kFactsFile, render_facts(facts)}, {out / "certificate.html", std::string()}});
   link_pages(out / "check");
   const Certificate c = certificate_in(out.path(), data_in(out.path()));
-  write_files({{out / "certificate.json", render_certificate(c)},
+  const std::string text = render_certificate(c);
+  write_files({{out / "certificate.json", text},
                {out / "certificate.html", render_certificate_page(c)},
                {out / "badge.svg", render_badge(c)},
                {out / "badge.md", badge_line(c, "") + "\n"}});
   link_pages(out.path());
   remove_signature(out / "certificate.json");
-  if (!key.empty()) sign(out / "certificate.json", key);
+  if (!key.empty()) sign(out / "certificate.json", text, key);
   return c;
 }
 
 /// For programs: the cases of the check, and the other steps beside them.
 VerdictDocument document_of_adoption(const Certificate& c, const ReportData& data) {
   VerdictDocument d = verdict_document("adopt", data, c.exit_status);
-  d.verdict = c.verdict;
+  d.verdict = name(c.verdict);
   d.reason = c.reason;
   for (const CertifiedStep& s : c.steps) {
     if (s.name == "check") continue;
-    VerdictCase one{.suite = "steps", .name = s.name, .message = s.words, .reproduce = s.command};
-    one.outcome = s.state == StepState::passed    ? CaseOutcome::passed
-                  : s.state == StepState::failed  ? CaseOutcome::failed
-                  : s.state == StepState::not_run ? CaseOutcome::skipped
-                                                  : CaseOutcome::undecided;
-    one.bad = one.outcome == CaseOutcome::failed || one.outcome == CaseOutcome::undecided;
-    d.cases.push_back(std::move(one));
+    d.cases.push_back({.suite = "steps",
+                       .name = s.name,
+                       .outcome = s.state,
+                       .bad = spoils_a_run(s.state),
+                       .message = s.words,
+                       .reproduce = s.command});
   }
   return d;
 }
@@ -166,7 +166,7 @@ int run_adopt_command(AdoptArguments& o) {
     throw EnvironmentError(o.kernel + ": " + why + (more.empty() ? "" : ": " + more));
   }
   const OutFolder out(o.out);
-  if (!o.sign.empty()) require_key(o.sign, out.path());
+  if (!o.sign.empty()) require_key(o.sign);
   std::vector<CertifiedFile> files = judged_files(o.kernel, targets);
   settle_seed(o, out);
   Journal journal(out, o.resume);
@@ -174,7 +174,7 @@ int run_adopt_command(AdoptArguments& o) {
   if (journal.found() == 0) set_sweep_aside(out);
   AdoptionFacts facts = begin_facts(o, std::move(files), targets);
   const ReportData data = check_and_write(targets, o, out, journal);
-  if (check_step(data, o.run.seed).state == StepState::passed) {
+  if (check_step(data, o.run.seed).state == Status::pass) {
     const std::vector<Target> within = within_contract(targets, data);
     fuzz_step(within, o.steps, out, journal, facts);
     functions_step(within, o.steps, out, facts);

@@ -18,9 +18,9 @@
 #include "reports/adopt/certificate.hpp"
 #include "reports/cli/adopt/steps.hpp"
 #include "reports/cli/long_runs/process_test.hpp"
-#include "reports/data/compare.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
+#include "reports/records/compare.hpp"
 
 namespace assay {
 namespace {
@@ -342,12 +342,12 @@ TEST_F(Adopt, TheSweepGivesSpeedsOfKernelsThatCanBeTimed) {
   AdoptionFacts facts;
   sweep_step({{*v, v->key(), [v] { return *v; }}}, o, out, facts);
   Certificate c;
-  add_sweep(c, facts, read_sweep(out / "sweep" / "sweep.jsonl"));
+  add_sweep(c, facts, read_facts<SweepRecord>(out / "sweep" / "sweep.jsonl"));
   ASSERT_EQ(c.steps.size(), 1u);
-  EXPECT_EQ(c.steps[0].state, StepState::passed) << c.steps[0].words;
+  EXPECT_EQ(c.steps[0].state, Status::pass) << c.steps[0].words;
   EXPECT_GT(c.steps[0].executed, 0);
   ASSERT_FALSE(c.speed.empty());
-  EXPECT_EQ(c.speed[0].verified, "pass");
+  EXPECT_EQ(c.speed[0].verified, Status::pass);
   EXPECT_GT(c.speed[0].median_us.value_or(0), 0);
 }
 

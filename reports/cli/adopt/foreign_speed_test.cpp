@@ -93,14 +93,14 @@ class ForeignSpeed : public testing::Test {
     o.sweep_sizes = sizes_;
     AdoptionFacts facts;
     Certificate c;
-    c.steps.push_back({.name = "check", .state = StepState::passed, .executed = 1});
+    c.steps.push_back({.name = "check", .state = Status::pass, .executed = 1});
     c.kernels.emplace_back();
     c.kernels[0].key = v.key(), c.kernels[0].passed = 1;
     c.cases.emplace_back();
     const OutFolder out((own_.path() / "out").string());
     if (!resumed_) set_sweep_aside(out);
     sweep_step({{v, v.origin, [v] { return v; }}}, o, out, facts);
-    add_sweep(c, facts, read_sweep(out / "sweep" / "sweep.jsonl"));
+    add_sweep(c, facts, read_facts<SweepRecord>(out / "sweep" / "sweep.jsonl"));
     conclude(c, false);
     return c;
   }
@@ -113,11 +113,11 @@ class ForeignSpeed : public testing::Test {
 TEST_F(ForeignSpeed, IsInTheCertificate) {
   const auto launcher = std::make_shared<ClockOfItsOwn>();
   const Certificate c = swept(launcher);
-  EXPECT_EQ(c.steps.back().state, StepState::passed) << c.steps.back().words;
-  EXPECT_EQ(c.verdict, "PASS");
+  EXPECT_EQ(c.steps.back().state, Status::pass) << c.steps.back().words;
+  EXPECT_EQ(c.verdict, Verdict::pass);
   ASSERT_EQ(c.speed.size(), 1u);
   EXPECT_EQ(c.speed[0].key, "mine/f32@plugin");
-  EXPECT_EQ(c.speed[0].verified, "pass");
+  EXPECT_EQ(c.speed[0].verified, Status::pass);
   EXPECT_DOUBLE_EQ(c.speed[0].median_us.value_or(0), kMicroseconds);
   EXPECT_TRUE(c.speed[0].share_of_copy);
   EXPECT_FALSE(launcher->open()) << "the memory is gone, and the launcher was not told";
@@ -130,11 +130,11 @@ TEST_F(ForeignSpeed, ACrashOrAHangLeavesACertificateThatSaysSo) {
       const Certificate c =
           swept(std::make_shared<ClockOfItsOwn>(LaunchOutcome{"illegal address", ended}, from));
       SCOPED_TRACE(c.steps.back().words);
-      EXPECT_EQ(c.steps.back().state, StepState::undecided);
+      EXPECT_EQ(c.steps.back().state, Status::inconclusive);
       EXPECT_TRUE(has(c.steps.back().words, std::string(word) + " while it was timed: illegal address"));
       EXPECT_TRUE(has(c.steps.back().words, "mine/f32@plugin, 4 rows, V = 64"));
       EXPECT_EQ(c.steps.back().command, "assay adopt mine.cu");
-      EXPECT_EQ(c.verdict, "INCONCLUSIVE");
+      EXPECT_EQ(c.verdict, Verdict::inconclusive);
       EXPECT_TRUE(c.speed.empty());
     }
 }
@@ -144,8 +144,8 @@ TEST_F(ForeignSpeed, WhatTheMachineLacksOrTheKernelRefusesIsAStepThatDidNotRun) 
   const LaunchOutcome refused{"returned status 1", Ended::fault, {}, 0, FaultKind::returned_status};
   for (const LaunchOutcome& o : {lost, refused}) {
     const Certificate c = swept(std::make_shared<ClockOfItsOwn>(o));
-    EXPECT_EQ(c.steps.back().state, StepState::not_run) << c.steps.back().words;
-    EXPECT_EQ(c.verdict, "PASS");
+    EXPECT_EQ(c.steps.back().state, Status::not_run) << c.steps.back().words;
+    EXPECT_EQ(c.verdict, Verdict::pass);
     EXPECT_TRUE(has(c.not_proved.front(), "sweep: no speed was measured: ")) << c.not_proved.front();
     EXPECT_TRUE(has(c.not_proved.front(), o.fault)) << c.not_proved.front();
   }
@@ -154,10 +154,10 @@ TEST_F(ForeignSpeed, WhatTheMachineLacksOrTheKernelRefusesIsAStepThatDidNotRun) 
 TEST_F(ForeignSpeed, NothingOfAnOlderKernelOfTheSameKeyIsTaken) {
   sizes_ = {64, 96};
   const Certificate wrong = swept(std::make_shared<ClockOfItsOwn>(LaunchOutcome(), 0, true));
-  EXPECT_EQ(wrong.verdict, "FAIL");
+  EXPECT_EQ(wrong.verdict, Verdict::fail);
   sizes_ = {96};
   const Certificate right = swept(std::make_shared<ClockOfItsOwn>());
-  EXPECT_EQ(right.verdict, "PASS") << right.steps.back().words;
+  EXPECT_EQ(right.verdict, Verdict::pass) << right.steps.back().words;
   ASSERT_EQ(right.speed.size(), 1u);
   EXPECT_EQ(right.speed[0].V, 96);
   const std::filesystem::path kept = own_.path() / "out" / "sweep" / "sweep.old.jsonl";
@@ -175,7 +175,7 @@ TEST_F(ForeignSpeed, AResumedRunCountsEachConfigurationOnce) {
   resumed_ = true;
   const LaunchOutcome crash{"illegal address", Ended::crashed};
   const Certificate again = swept(std::make_shared<ClockOfItsOwn>(crash));  // it would fail, were it launched
-  EXPECT_EQ(again.steps.back().state, StepState::passed) << again.steps.back().words;
+  EXPECT_EQ(again.steps.back().state, Status::pass) << again.steps.back().words;
   EXPECT_EQ(again.steps.back().executed, 2);
   EXPECT_EQ(again.speed.size(), 2u);
   resumed_ = false;
@@ -183,7 +183,7 @@ TEST_F(ForeignSpeed, AResumedRunCountsEachConfigurationOnce) {
   for (const bool resumed : {false, true}) {
     resumed_ = resumed;
     const Certificate none = swept(std::make_shared<ClockOfItsOwn>(refused));
-    EXPECT_EQ(none.steps.back().state, StepState::not_run) << none.steps.back().words;
+    EXPECT_EQ(none.steps.back().state, Status::not_run) << none.steps.back().words;
     EXPECT_EQ(none.steps.back().executed, 0);
   }
 }
@@ -210,16 +210,16 @@ TEST_F(ForeignSpeed, AFolderWithTimesOfAnotherMachineEndsNoAdoption) {
   resumed_ = true;
   sizes_ = {96};
   const Certificate c = swept(std::make_shared<ClockOfItsOwn>());
-  EXPECT_EQ(c.steps.back().state, StepState::not_run) << c.steps.back().words;
+  EXPECT_EQ(c.steps.back().state, Status::not_run) << c.steps.back().words;
   EXPECT_TRUE(has(c.steps.back().words, "holds records of another ")) << c.steps.back().words;
-  EXPECT_EQ(c.verdict, "PASS");
+  EXPECT_EQ(c.verdict, Verdict::pass);
 }
 
 TEST_F(ForeignSpeed, WrongOutputsWhileItIsTimedAreAFailure) {
   const Certificate c = swept(std::make_shared<ClockOfItsOwn>(LaunchOutcome(), 0, true));
-  EXPECT_EQ(c.steps.back().state, StepState::failed) << c.steps.back().words;
+  EXPECT_EQ(c.steps.back().state, Status::fail) << c.steps.back().words;
   EXPECT_TRUE(has(c.steps.back().words, "verification: ")) << c.steps.back().words;
-  EXPECT_EQ(c.verdict, "FAIL");
+  EXPECT_EQ(c.verdict, Verdict::fail);
   EXPECT_TRUE(c.speed.empty());
 }
 
@@ -233,19 +233,19 @@ TEST_F(ForeignSpeed, WhoIsRightOnlyWhenNotTimedIsAFailure) {
         std::pair{Cheat::says_half_of_samples, "us for a launch of a sample, and 7 us for one of"}}) {
     const Certificate c = swept(std::make_shared<ClockOfItsOwn>(cheat));
     SCOPED_TRACE(c.steps.back().words);
-    EXPECT_EQ(c.steps.back().state, StepState::failed);
+    EXPECT_EQ(c.steps.back().state, Status::fail);
     EXPECT_TRUE(has(c.steps.back().words, words));
-    EXPECT_EQ(c.verdict, "FAIL");
+    EXPECT_EQ(c.verdict, Verdict::fail);
   }
 }
 
 TEST_F(ForeignSpeed, AClaimBeyondTheMachineIsAFailure) {
   sizes_ = {65536};  // 2 MB are moved, and no memory moves them in 7 us
   const Certificate c = swept(std::make_shared<ClockOfItsOwn>());
-  EXPECT_EQ(c.steps.back().state, StepState::failed) << c.steps.back().words;
+  EXPECT_EQ(c.steps.back().state, Status::fail) << c.steps.back().words;
   EXPECT_TRUE(has(c.steps.back().words, "of the fastest way in which this machine moves as many bytes"))
       << c.steps.back().words;
-  EXPECT_EQ(c.verdict, "FAIL");
+  EXPECT_EQ(c.verdict, Verdict::fail);
   EXPECT_TRUE(c.speed.empty());
 }
 
@@ -257,8 +257,8 @@ TEST_F(ForeignSpeed, AKernelThatTakesOneLengthIsTimedAtThatLength) {
   for (const CertifiedSpeed& s : c.speed) EXPECT_EQ(s.V, 96);
   limits.max_rows = 0, limits.min_rows = 5000;
   const Certificate none = swept(std::make_shared<ClockOfItsOwn>(), limits);
-  EXPECT_EQ(none.steps.back().state, StepState::not_run) << none.steps.back().words;
-  EXPECT_EQ(none.verdict, "PASS");
+  EXPECT_EQ(none.steps.back().state, Status::not_run) << none.steps.back().words;
+  EXPECT_EQ(none.verdict, Verdict::pass);
 }
 
 }  // namespace

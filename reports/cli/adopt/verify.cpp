@@ -95,7 +95,7 @@ VerdictDocument document_of_verification(const VerifyResult& v, const Certificat
               {"new", v.fresh},
               {"new_failed", std::ssize(v.fresh_wrong)}};
   const bool agrees = v.differences.empty() && same == replayed && replayed > 0;
-  d.verdict = d.exit_status == kFailed ? "FAIL" : c.verdict;
+  d.verdict = name(d.exit_status == kFailed ? Verdict::fail : c.verdict);
   if (!v.differences.empty())
     d.reason = v.differences.front();
   else if (replayed == 0)
@@ -109,28 +109,28 @@ VerdictDocument document_of_verification(const VerifyResult& v, const Certificat
     d.reason = fmt::format(
         "{} cases replayed, all as certified ({}), and {} new cases pass; the certificate says {}: {}",
         replayed, v.bits ? "figures equal bit for bit" : "verdicts equal, figures not compared", v.fresh,
-        c.verdict, c.reason);
+        name(c.verdict), c.reason);
   if (!v.notes.empty()) d.reason += fmt::format("; {}", fmt::join(v.notes, "; "));
   for (const std::string& text : v.differences)
     d.cases.push_back(
-        {.suite = "certificate", .name = text, .outcome = CaseOutcome::failed, .bad = 1, .message = text});
+        {.suite = "certificate", .name = text, .outcome = Status::fail, .bad = 1, .message = text});
   for (const std::string& text : v.not_compared)
     d.cases.push_back({.suite = "certificate",
                        .name = text,
-                       .outcome = CaseOutcome::skipped,
+                       .outcome = Status::not_run,
                        .message = "not compared: " + text});
   for (const Replayed& r : v.cases) {
     VerdictCase one{.suite = r.then->key,
                     .name = r.then->reproduce,
                     .message = r.difference,
                     .reproduce = r.then->reproduce};
-    if (!r.difference.empty()) one.outcome = CaseOutcome::failed, one.bad = 1;
+    if (!r.difference.empty()) one.outcome = Status::fail, one.bad = 1;
     d.cases.push_back(std::move(one));
   }
   for (const Record& r : v.fresh_wrong)
     d.cases.push_back({.suite = r.key,
                        .name = "a new case",
-                       .outcome = CaseOutcome::failed,
+                       .outcome = Status::fail,
                        .bad = 1,
                        .message = why_wrong(r),
                        .reproduce = r.reproduce});
@@ -229,7 +229,7 @@ int run_verify_command(VerifyArguments& o) {
   const OutFolder out(o.out);
   settle(o.seed, out.path(), false);
   VerifyResult v;
-  const Signature signature = signature_of(file, o.signers, o.signer, out.path());
+  const Signature signature = signature_of(file, text, o.signers, o.signer);
   (o.signers.empty() || signature.good ? v.notes : v.differences).push_back(signature.words);
   if (std::string changed = changed_since(text); !changed.empty())
     v.differences.push_back(file.string() + ": " + changed);

@@ -11,9 +11,10 @@
 #include "kernels/adapter/toolchain/toolchain.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/isolation/process/sandbox.hpp"
+#include "reports/adopt/signature.hpp"
 #include "reports/cli/adopt/adopt_test.hpp"
-#include "reports/data/compare.hpp"
 #include "reports/data/environment.hpp"
+#include "reports/records/compare.hpp"
 
 namespace assay {
 namespace {
@@ -214,6 +215,18 @@ TEST_F(Signed, ByItsAuthorIsSaid) {
   expect(verify("--cases 1 --signers " + at("nowhere")), kBadCall,
          "--signers " + at("nowhere") + ": no such file");
   expect(verify("--cases 1 --signer author@example.org"), kBadCall, "--signers");
+  // What was read is checked, not what lies there now; and no link in a folder is written through.
+  const std::string text = read_file(certificate());
+  EXPECT_TRUE(signature_of(certificate(), text, at("by_author"), "").good);
+  EXPECT_FALSE(signature_of(certificate(), text + " ", at("by_author"), "").good);
+  std::ofstream(at("theirs")) << "theirs";
+  for (const char* const name : {"out/ssh-keygen.log", "out/certificate.json.log", "verify/ssh-keygen.log"}) {
+    std::filesystem::create_directories(std::filesystem::path(at(name)).parent_path());
+    std::filesystem::create_symlink(at("theirs"), at(name));
+  }
+  expect(verify("--cases 1 --signers " + at("by_author")), kPassed, "; signed by author@example.org");
+  sign(certificate(), text, at("author"));
+  EXPECT_EQ(read_file(at("theirs")), "theirs");
   // Another certificate, with a right hash of its own, is not what was signed.
   const std::string other = read_file(forged([](nlohmann::json& j) { j["made"] = "2026"; }));
   std::ofstream(certificate()) << other;

@@ -75,7 +75,7 @@ std::string next_step(const ReportData& data, const std::vector<Target>& targets
 VerdictDocument document_of(const std::vector<SpreadPart>& parts, int status) {
   VerdictDocument d;
   d.command = "check";
-  d.verdict = "INCOMPLETE";
+  d.verdict = name(Verdict::incomplete);
   d.exit_status = status;
   d.environment = environment();
   std::int64_t lost = 0;
@@ -83,7 +83,7 @@ VerdictDocument document_of(const std::vector<SpreadPart>& parts, int status) {
     VerdictCase c{.suite = p.name, .name = "check"};
     if (!p.lost.empty()) {
       ++lost;
-      c.outcome = CaseOutcome::failed;
+      c.outcome = Status::fail;
       c.bad = 1;
       c.message = "was not checked: " + p.lost;
     }

@@ -23,9 +23,9 @@
 #include "reports/cli/command_test.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/long_runs/process_test.hpp"
-#include "reports/data/compare.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
+#include "reports/records/compare.hpp"
 #include "reports/records/record_lines.hpp"
 #include "reports/targets/check_targets.hpp"
 

@@ -15,7 +15,7 @@
 #include "reference/test_folder.hpp"
 #include "reports/cli/command_test.hpp"
 #include "reports/cli/commands.hpp"
-#include "reports/data/compare.hpp"
+#include "reports/records/compare.hpp"
 #include "reports/targets/candidates.hpp"
 #include "reports/targets/check_targets.hpp"
 

@@ -22,7 +22,6 @@
 #include "reference/parallel.hpp"
 #include "reports/cli/check/watched.hpp"
 #include "reports/cli/commands.hpp"
-#include "reports/data/compare.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/data/summary.hpp"
@@ -31,6 +30,7 @@
 #include "reports/out/journal.hpp"
 #include "reports/out/shard_folder.hpp"
 #include "reports/records/about.hpp"
+#include "reports/records/compare.hpp"
 #include "reports/runs/folder.hpp"
 
 namespace assay {

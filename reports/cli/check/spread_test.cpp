@@ -13,7 +13,7 @@
 #include "reference/test_folder.hpp"
 #include "reports/cli/long_runs/process_test.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/data/compare.hpp"
+#include "reports/records/compare.hpp"
 #include "reports/records/record_lines.hpp"
 
 namespace assay {

@@ -25,8 +25,9 @@
 #include "reference/text.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/data/compare.hpp"
 #include "reports/data/files.hpp"
+#include "reports/data/outcome.hpp"
+#include "reports/records/compare.hpp"
 
 namespace assay {
 namespace {
@@ -105,7 +106,8 @@ void judge_watched(Record& r, const Ran& ran, Check tool, const std::string& fou
                           : dead.find("ILL") != std::string::npos  ? FaultKind::misaligned
                                                                    : FaultKind::tool_failed;
   const std::string line =
-      !dead.empty() ? dead : line_with(ran.output, {"FAIL", "assay:", "Error", "error", "status"});
+      !dead.empty() ? dead
+                    : line_with(ran.output, {name(Verdict::fail), "assay:", "Error", "error", "status"});
   conformance::require(r, Check::launch, ran.status == 0 || !found.empty(),
                        out_of_time(ran) ? std::string("the child did not end in time")
                                         : fmt::format("the child ended with status {}: {}", ran.status, line),

@@ -38,7 +38,9 @@ int run_on_devices(const FuzzOptions& o, RunFrame& run) {
   for (const SpreadPart& p : spread(run.path(), how))
     verdict.take_status(p.lost.empty() ? p.status : std::max(p.status, kFailed));
   try {
-    run.wrote(merge_parts({o.out}, o.out).files);
+    const Merged merged = merge_parts({o.out}, o.out);
+    verdict.take_in_part(merged.in_part);
+    run.wrote(merged.files);
     verdict.take_records(read_file(run / "records.jsonl"));
   } catch (const MissingParts& missing) {
     say("{}", missing.text);
@@ -115,7 +117,7 @@ int run_fuzz_command(FuzzOptions& o) {
   add_seed(where, o.seed);
   // Also without a finding, so that none of an older search is left.
   run.finish({{"records.jsonl", with_run(records, where)}}, std::count(records.begin(), records.end(), '\n'),
-             status);
+             status, "", verdict.in_part());
   tell("{}\n{}", verdict.words(shard.words()), seed_line(where));
   if (const std::string why = why_not_sandboxed(); status == kPassed && !why.empty() && !o.how.in_process)
     tell("  not sandboxed: {}\n", why);

@@ -31,6 +31,9 @@ class FuzzVerdict {
   void take_records(const std::string& lines);
   /// The end of another process that searched.
   void take_status(int status);
+  /// Most inputs of a candidate were too coarse to judge in another process.
+  void take_in_part(bool in_part) { in_part_ = in_part_ || in_part; }
+  bool in_part() const { return in_part_; }
 
   int status() const;
   /// "FAIL: 2 ways to fail; the first: assay replay ...", without a line break. `part`: "part 0 of 2", if
@@ -58,7 +61,7 @@ inline void FuzzVerdict::skip(const std::string& key, const std::string& absent,
   ++candidates_, ++absent_;
   tell("{}: {}: {}\n", key, absent, why);
   cases_.push_back(
-      {.suite = key, .name = "search", .outcome = CaseOutcome::skipped, .message = absent + ": " + why});
+      {.suite = key, .name = "search", .outcome = Status::not_run, .message = absent + ": " + why});
 }
 
 inline void FuzzVerdict::take(const std::string& key, const FuzzOutcome& o) {
@@ -72,7 +75,7 @@ inline void FuzzVerdict::take(const std::string& key, const FuzzOutcome& o) {
   if (o.found > 0) return;
   VerdictCase one{.suite = key, .name = "search", .records = o.evaluations};
   if (!o.judged) {
-    one.outcome = CaseOutcome::undecided;
+    one.outcome = Status::inconclusive;
     one.bad = 1;
     one.message = "nothing was judged" + (o.reason.empty() ? "" : ": " + o.reason);
   }
@@ -89,7 +92,7 @@ inline void FuzzVerdict::take_records(const std::string& lines) {
     cases_.push_back(
         {.suite = r.key,
          .name = fmt::format("finding {}: {}", found_, check ? name(check->check) : name(r.status)),
-         .outcome = CaseOutcome::failed,
+         .outcome = Status::fail,
          .bad = 1,
          .message = check && !check->detail.empty() ? check->detail : r.reason,
          .reproduce = r.reproduce});
@@ -120,8 +123,9 @@ inline std::string FuzzVerdict::verdict() const {
 
 inline std::string FuzzVerdict::reason() const {
   if (processes_ > 0)
-    return fmt::format("{} of {} processes found nothing{}", processes_passed_, processes_,
-                       found_ > 0 ? fmt::format(", {} ways to fail; the first: {}", found_, first_) : "");
+    return fmt::format("{} of {} processes found nothing{}{}", processes_passed_, processes_,
+                       found_ > 0 ? fmt::format(", {} ways to fail; the first: {}", found_, first_) : "",
+                       in_part_ ? "; most inputs of a candidate were too coarse to judge" : "");
   if (found_ > 0) return fmt::format("{} ways to fail; the first: {}", found_, first_);
   if (candidates_ == 0) return "nothing was found";
   if (status() == kEnvironment) return "no candidate can run here";

@@ -36,16 +36,16 @@ VerdictDocument document_of(const ReplayArguments& o, const std::string& key, in
                             const std::string& reason) {
   VerdictDocument d;
   d.command = "replay";
-  d.verdict = status == kPassed ? "PASS" : status == kFailed ? "FAIL" : "NOT RUN";
+  d.verdict = status == kPassed   ? name(Verdict::pass)
+              : status == kFailed ? name(Verdict::fail)
+                                  : name(Verdict::not_run);
   d.exit_status = status;
   d.reason = reason;
   d.environment = environment();
   VerdictCase c{.suite = key, .name = o.file};
-  c.outcome = status == kPassed   ? CaseOutcome::passed
-              : status == kFailed ? CaseOutcome::failed
-                                  : CaseOutcome::skipped;
-  if (c.outcome != CaseOutcome::passed) c.message = reason;
-  if (c.outcome == CaseOutcome::failed) c.bad = 1, c.reproduce = command_compared();
+  c.outcome = status == kPassed ? Status::pass : status == kFailed ? Status::fail : Status::not_run;
+  if (c.outcome != Status::pass) c.message = reason;
+  if (c.outcome == Status::fail) c.bad = 1, c.reproduce = command_compared();
   d.counts = {{"planned", 1}, {"run", status != kEnvironment}, {"failed", status == kFailed}};
   d.cases = {c};
   return d;
@@ -77,7 +77,7 @@ int run_replay_command(const ReplayArguments& o) {
       passes ? fmt::format("the case no longer fails ({} was: {})", c.key, c.fails.text())
              : fmt::format("{}: {}{}", v.key(), r.reason.empty() ? name(r.status) : r.reason,
                            same ? " (as recorded)" : " (recorded was: " + c.fails.text() + ")");
-  tell("{}: {}\n", passes ? "PASS" : "FAIL", reason);
+  tell("{}: {}\n", pass_or_fail(passes), reason);
   return answer.give(document_of(o, v.key(), passes ? kPassed : kFailed, reason), {}, {});
 }
 

@@ -278,7 +278,7 @@ TEST(VerdictDocument, TextOfAnyKindIsValidInBothForms) {
   d.verdict = "FAIL";
   d.exit_status = 1;
   VerdictCase c{.suite = "a<b>&\"'", .name = "]]> \x01\x1b[31m"};
-  c.outcome = CaseOutcome::failed;
+  c.outcome = Status::fail;
   c.message = "\xff\xfe no UTF-8, \xef\xbf\xbf no XML, \xe2\x82\xac is";
   d.cases = {c};
   EXPECT_EQ(render_junit(d).find("\xef\xbf\xbf"), std::string::npos) << "XML has no U+FFFF";
@@ -300,7 +300,7 @@ TEST(VerdictDocument, AGroupThatFailsInOneRecordFails) {
   data.records[2].status = Status::inconclusive;
   const VerdictDocument d = verdict_document("check", data, 1);
   ASSERT_EQ(d.cases.size(), 1u);
-  EXPECT_EQ(d.cases[0].outcome, CaseOutcome::failed);
+  EXPECT_EQ(d.cases[0].outcome, Status::hung);
   EXPECT_EQ(d.cases[0].records, 3);
   EXPECT_EQ(d.cases[0].bad, 2);
   EXPECT_EQ(d.cases[0].message, "hung: no end");

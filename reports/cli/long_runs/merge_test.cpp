@@ -11,7 +11,7 @@
 #include "kernels/device.hpp"
 #include "reports/cli/command_test.hpp"
 #include "reports/cli/long_runs/process_test.hpp"
-#include "reports/data/compare.hpp"
+#include "reports/records/compare.hpp"
 #include "reports/sweep/data/record.hpp"
 
 namespace assay {
@@ -94,9 +94,9 @@ TEST_F(MergeCommand, PartsOfASweepAreTheWholeSweep) {
   // Two runs take different times. All else is the same.
   const auto records = [&](const std::string& folder) {
     std::vector<std::string> all;
-    for (const SweepRecord& r : read_sweep(at(folder + "/sweep.jsonl")))
+    for (const SweepRecord& r : read_facts<SweepRecord>(at(folder + "/sweep.jsonl")))
       if (r.role != "ceiling")
-        all.push_back(identity(r) + " " + r.status + " " + r.verified + " " +
+        all.push_back(identity(r) + " " + status_word(r) + " " + judged_word(r.verified) + " " +
                       std::to_string(r.verified_elements) + " " + std::to_string(r.bytes) + " " +
                       r.reproduce);
     std::sort(all.begin(), all.end());

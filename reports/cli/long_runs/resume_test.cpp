@@ -227,6 +227,14 @@ TEST_F(Resume, ASecondRunIntoTheSameFolderStops) {
   EXPECT_TRUE(fs::exists(at("out/.lock")));
   EXPECT_EQ(run(line, "out").status, kPassed);
   EXPECT_FALSE(fs::exists(at("out/.lock")));
+  // A lock that is a link is not written through.
+  std::ofstream(at("theirs")) << "theirs";
+  fs::create_symlink(at("theirs"), at("out/.lock"));
+  const Finished linked = run(line, "out");
+  EXPECT_EQ(linked.status, kBadCall);
+  EXPECT_NE(linked.err.find("out/.lock: cannot be made: it is a symbolic link"), std::string::npos)
+      << linked.err;
+  EXPECT_EQ(read_file(at("theirs")), "theirs");
 }
 
 }  // namespace

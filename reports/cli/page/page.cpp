@@ -5,16 +5,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 
 #include "reference/error.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/data/files.hpp"
-#include "reports/data/say.hpp"
-#include "reports/page/folder/write_report.hpp"
-#include "reports/runs/folder.hpp"
-#include "reports/runs/selftest.hpp"
+#include "reports/cli/pages.hpp"
 
 namespace assay {
 namespace {
@@ -29,30 +24,9 @@ struct PageArguments {
 int run_page_command(const PageArguments& o) {
   const fs::path folder = o.folder;
   if (!fs::is_directory(folder)) throw InputError(o.folder + ": is not a folder");
-  std::vector<std::string> written;
-  if (const fs::path records = file_or_gz(folder / "records.jsonl"); !records.empty()) {
-    const RecordedRun run(folder, records, o.threads);
-    write_pages(folder, run.digest());
-    written.push_back("index.html");
-  }
-  if (!file_or_gz(folder / "sweep.jsonl").empty() || !file_or_gz(folder / "peers.jsonl").empty()) {
-    write_sweep_page(folder);
-    written.push_back("sweep.html");
-  }
-  if (fs::exists(folder / "functions.json")) {
-    write_files(
-        {{folder / "functions.html", render_functions_page(read_functions(folder / "functions.json"))}});
-    written.push_back("functions.html");
-  }
-  if (fs::exists(folder / "selftest.jsonl")) {
-    write_files({{folder / "selftest.html", render_selftest_page(read_selftest(folder / "selftest.jsonl"))}});
-    written.push_back("selftest.html");
-  }
-  if (written.empty())
+  if (make_pages(folder, o.threads).written.empty())
     throw InputError(o.folder +
                      ": holds no records.jsonl, no sweep.jsonl, no functions.json and no selftest.jsonl");
-  link_pages(folder);
-  for (const std::string& name : written) tell("page: {}\n", fs::absolute(folder / name).string());
   return kPassed;
 }
 

@@ -62,7 +62,7 @@ TEST_F(PageCommand, MakesThePagesOfTheRunAgain) {
 
 TEST_F(PageCommand, LinksAKernelOfTheSweepToItsPage) {
   std::string sweep;
-  for (const SweepRecord& r : sweep_test_data::records({"f32"}, {4000})) sweep += to_json(r).dump() + "\n";
+  for (const SweepRecord& r : sweep_test_data::records({"f32"}, {4000})) sweep += fact_line(r);
   write_report(folder_, synthetic(1, {"host"}), {{"records.jsonl", lines_of(synthetic(1, {"host"}))}});
   write_files({{folder_ / "sweep.jsonl", sweep}});
   EXPECT_EQ(command_test::call("assay page " + folder_.string()).status, kPassed);

@@ -26,28 +26,8 @@ struct Tried {
   cheats::Verdict verdict;
 };
 
-CaseOutcome outcome_of(const cheats::Verdict& v) {
-  switch (v.outcome) {
-    case cheats::Outcome::as_expected:
-      return CaseOutcome::passed;
-    case cheats::Outcome::otherwise:
-      return CaseOutcome::failed;
-    case cheats::Outcome::not_run:
-      break;
-  }
-  return CaseOutcome::skipped;
-}
-
 const char* word_of(const cheats::Verdict& v) {
-  switch (v.outcome) {
-    case cheats::Outcome::as_expected:
-      return "as expected";
-    case cheats::Outcome::otherwise:
-      return "OTHERWISE";
-    case cheats::Outcome::not_run:
-      break;
-  }
-  return "not run";
+  return v.outcome == Status::pass ? "as expected" : v.outcome == Status::fail ? "OTHERWISE" : "not run";
 }
 
 std::vector<const cheats::Cheat*> chosen(const std::string& name) {
@@ -71,19 +51,21 @@ VerdictDocument document_of(const std::vector<Tried>& all, double seconds) {
   std::int64_t as_expected = 0, otherwise = 0, not_run = 0;
   for (const Tried& t : all) {
     VerdictCase c{.suite = cheats::name(t.guard), .name = t.cheat->name};
-    c.outcome = outcome_of(t.verdict);
+    c.outcome = t.verdict.outcome;
     c.message = t.verdict.why;
-    if (c.outcome == CaseOutcome::failed) {
+    if (c.outcome == Status::fail) {
       c.bad = 1;
       c.reproduce = "assay selftest --cheats --key " + shell_quoted(t.cheat->name);
     }
-    as_expected += c.outcome == CaseOutcome::passed;
-    otherwise += c.outcome == CaseOutcome::failed;
-    not_run += c.outcome == CaseOutcome::skipped;
+    as_expected += c.outcome == Status::pass;
+    otherwise += c.outcome == Status::fail;
+    not_run += c.outcome == Status::not_run;
     d.cases.push_back(std::move(c));
   }
   d.counts = {{"as_expected", as_expected}, {"otherwise", otherwise}, {"not_run", not_run}};
-  d.verdict = otherwise > 0 ? "FAIL" : as_expected > 0 ? "PASS" : "NOT RUN";
+  d.verdict = otherwise > 0     ? name(Verdict::fail)
+              : as_expected > 0 ? name(Verdict::pass)
+                                : name(Verdict::not_run);
   d.exit_status = otherwise > 0 ? kFailed : as_expected > 0 ? kPassed : kEnvironment;
   d.reason = fmt::format("{} cheats got the answer that was expected, {} another one, {} did not run",
                          as_expected, otherwise, not_run);
@@ -119,12 +101,11 @@ int run_cheats_command(const std::string& name, const FrameOptions& options) {
       fs::remove_all(folder);
       all.push_back({c, guard, cheats::run(*c, guard, {{}, folder})});
       const Tried& t = all.back();
-      fmt::print(
-          "{:<11} {:<11} {:<24} {:6.1f} s  {}\n", word_of(t.verdict), cheats::name(guard), c->name,
-          t.verdict.seconds,
-          t.verdict.outcome == cheats::Outcome::as_expected ? c->what : isolation::plain_text(t.verdict.why));
+      fmt::print("{:<11} {:<11} {:<24} {:6.1f} s  {}\n", word_of(t.verdict), cheats::name(guard), c->name,
+                 t.verdict.seconds,
+                 t.verdict.outcome == Status::pass ? c->what : isolation::plain_text(t.verdict.why));
       std::fflush(stdout);
-      if (t.verdict.outcome == cheats::Outcome::as_expected) fs::remove_all(folder);
+      if (t.verdict.outcome == Status::pass) fs::remove_all(folder);
     }
   VerdictDocument d = document_of(all, run.seconds());
   run.finish({{"cheats.jsonl", json_lines(all)}}, std::ssize(all), d.exit_status);

@@ -50,9 +50,9 @@ VerdictDocument document_of(const Selftest& s, int status) {
   for (const SelftestEntry& e : s.entries) {
     VerdictCase c{.suite = e.mutant->variant.key(),
                   .name = std::string(e.mutant->id) + " " + e.mutant->fault};
-    c.outcome = !e.ran ? CaseOutcome::skipped : e.as_expected() ? CaseOutcome::passed : CaseOutcome::failed;
-    if (c.outcome != CaseOutcome::passed) c.message = e.detail;
-    if (c.outcome == CaseOutcome::failed) {
+    c.outcome = outcome(e);
+    if (c.outcome != Status::pass) c.message = e.detail;
+    if (c.outcome == Status::fail) {
       c.bad = 1;
       c.message =
           std::string(e.refused ? "a right kernel was refused: " : "a planted fault survived: ") + e.detail;
@@ -87,7 +87,7 @@ int run_selftest_command(const SelftestArguments& o) {
   s.seconds = run.seconds();
   const int status = selftest_passed(s) ? kPassed : kFailed;
   run.finish({{"selftest.jsonl", render_selftest_json_lines(s)}, {"selftest.html", render_selftest_page(s)}},
-             std::ssize(s.entries), status);
+             std::ssize(s.entries), status, "selftest.jsonl");
   print_verdict(render_selftest_terminal(s, run.shown("selftest.html")));
   return run.give(document_of(s, status));
 }

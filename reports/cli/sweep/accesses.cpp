@@ -59,18 +59,6 @@ int launch_points(const AccessesArguments& o) {
   return kPassed;
 }
 
-/// New records replace old ones of the same key, V and source.
-std::vector<AccessRecord> merged(std::vector<AccessRecord> old, std::vector<AccessRecord> fresh) {
-  const auto same = [](const AccessRecord& a, const AccessRecord& b) {
-    return a.key == b.key && a.V == b.V && a.rows == b.rows && a.pick() == b.pick() && a.source == b.source;
-  };
-  std::erase_if(old, [&](const AccessRecord& a) {
-    return std::any_of(fresh.begin(), fresh.end(), [&](const AccessRecord& b) { return same(a, b); });
-  });
-  old.insert(old.end(), fresh.begin(), fresh.end());
-  return old;
-}
-
 int run_accesses_command(const AccessesArguments& o) {
   if (o.metrics) {
     tell("{}\n", ncu_metrics());
@@ -92,11 +80,9 @@ int run_accesses_command(const AccessesArguments& o) {
     fresh = count_on_host(access_points(Backend::host, o.keys, o.V, o.host_rows));
   }
   const std::filesystem::path file = std::filesystem::path(o.out) / "accesses.jsonl";
-  std::vector<AccessRecord> all = fresh;
-  if (std::filesystem::exists(file)) all = merged(read_accesses(file), fresh);
-  std::string lines;
-  for (const AccessRecord& r : all) lines += access_line(r);
-  write_files({{file, lines}});
+  FactFile<AccessRecord> all(file);
+  for (const AccessRecord& r : fresh) all.add(r);
+  all.compact();
 
   std::vector<std::string> beyond;
   for (const AccessRecord& r : fresh) {
@@ -108,7 +94,7 @@ int run_accesses_command(const AccessesArguments& o) {
   // A claim may be the published source's own count. If the counters contradict it, that is a result, not a
   // failure.
   tell("{}: {} points measured, {} of them beyond the claimed accesses\n",
-       fresh.empty() ? "FAIL" : "MEASURED", fresh.size(), beyond.size());
+       fresh.empty() ? name(Verdict::fail) : "MEASURED", fresh.size(), beyond.size());
   for (const std::string& line : beyond) tell("  {}\n", line);
   tell("{:<36} {:>8} {:>13} {:>9} {:>9} {:>9} {:>9}\n", "key", "V", "claim", "loads", "stores", "DRAM in",
        "DRAM out");

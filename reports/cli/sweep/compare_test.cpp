@@ -33,7 +33,7 @@ std::vector<SweepRecord> sweep(unsigned seed, double factor = 1, std::size_t sam
     r.dtype = "f32";
     r.rows = 4000;
     r.V = 100 + i;
-    r.status = "measured";
+    r.status = Status::pass;
     r.family = "normal_1";
     r.seed = 1;
     r.gpu = "a GPU";
@@ -95,7 +95,7 @@ TEST(SweepCompare, SaysWhereSamplesAreTooFew) {
 TEST(SweepCompare, NamesWhatWasLost) {
   const auto before = sweep(1, 1, 15, 5);
   auto now = sweep(2, 1, 15, 5);
-  now[1].status = "not_run";
+  now[1].status = Status::not_run;
   now[1].reason = "the budget was spent";
   now.pop_back();
   SweepComparison c = compare_sweeps(before, now);
@@ -103,7 +103,7 @@ TEST(SweepCompare, NamesWhatWasLost) {
   EXPECT_TRUE(comparison_passed(c));
   EXPECT_NE(comparison_text(c).find(identity(before[1])), std::string::npos);
   EXPECT_NE(comparison_text(c).find("the budget was spent"), std::string::npos);
-  now[1].status = "failed";
+  now[1].status = Status::fail;
   EXPECT_FALSE(comparison_passed(compare_sweeps(before, now)));
   EXPECT_EQ(compare_sweeps(now, before).fresh, 2);
 }
@@ -134,7 +134,7 @@ TEST(SweepCompare, GoesThroughTheCommand) {
   const std::filesystem::path& folder = own.path();
   const auto stored = [&](const char* name, const std::vector<SweepRecord>& records) {
     std::string text;
-    for (const SweepRecord& r : records) text += sweep_line(r);
+    for (const SweepRecord& r : records) text += fact_line(r);
     write_files({{folder / name, text}});
     return (folder / name).string();
   };
@@ -176,7 +176,7 @@ TEST(SweepPagePublished, EachPageIsUnderTwoMegabytes) {
     const std::vector<SweepRecord> records = records_of_folder(folder);
     ASSERT_GT(records.size(), 10'000u) << folder;
     std::vector<AccessRecord> accesses;
-    if (fs::exists(folder / "accesses.jsonl")) accesses = read_accesses(folder / "accesses.jsonl");
+    if (fs::exists(folder / "accesses.jsonl")) accesses = read_facts<AccessRecord>(folder / "accesses.jsonl");
     const std::string first = sweep_page(records, accesses), shapes = sweep_shapes_page(records, accesses);
     EXPECT_LT(first.size(), 1'600'000u) << machine;
     EXPECT_LT(shapes.size(), 1'600'000u) << machine;
@@ -199,7 +199,7 @@ TEST(SweepPagePublished, TheMainResultSpeaksOfLengthsAtWhichOwnKernelsWereTimed)
   EXPECT_EQ(softmax_line(all), before) << "only a peer was timed at that length";
   // With a kernel of the project at the same length it counts.
   slow.key = "online_block/f32@cuda", slow.role = "variant";
-  slow.verified = "pass";
+  slow.verified = Status::pass;
   all.push_back(slow);
   EXPECT_NE(softmax_line(all), before);
 }

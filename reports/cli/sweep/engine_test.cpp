@@ -14,7 +14,7 @@
 #include "reference/test_folder.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/data/files.hpp"
-#include "reports/sweep/data/sweep_file.hpp"
+#include "reports/sweep/data/record.hpp"
 
 namespace assay {
 namespace {
@@ -30,7 +30,7 @@ class SweepEngine : public testing::Test {
     return make_sweep_plan(s);
   }
   SweepResult run(const std::vector<SweepJob>& plan) const { return run_sweep(plan, options_, folder_); }
-  std::vector<SweepRecord> file() const { return read_sweep(folder_ / "sweep.jsonl"); }
+  std::vector<SweepRecord> file() const { return read_facts<SweepRecord>(folder_ / "sweep.jsonl"); }
 
   TestFolder own_;
   const std::filesystem::path& folder_ = own_.path();
@@ -49,13 +49,13 @@ TEST_F(SweepEngine, TimesAndVerifiesEveryOp) {
                                          "lse_block/f16@host",          "safe_then_topk/f32@host"};
   const SweepResult r = run(plan_of(keys, {63}));
   EXPECT_TRUE(sweep_passed(r));
-  EXPECT_EQ(r.measured, static_cast<std::int64_t>(keys.size()));
+  EXPECT_EQ(r.measured(), static_cast<std::int64_t>(keys.size()));
   ASSERT_EQ(file().size(), keys.size());
   for (const SweepRecord& one : file()) {
-    EXPECT_EQ(one.status, "measured") << one.key << one.reason;
+    EXPECT_EQ(one.status, Status::pass) << one.key << one.reason;
     // f16 arithmetic is too coarse to be judged.
     const bool coarse = one.key == "safe_block_half/f16@host";
-    EXPECT_EQ(one.verified, coarse ? "not_judged" : "pass") << one.key << one.verified_reason;
+    EXPECT_EQ(one.verified, coarse ? Status::unsupported : Status::pass) << one.key << one.verified_reason;
     EXPECT_TRUE(coarse || one.verified_elements > 0) << one.key;
     EXPECT_TRUE(coarse || one.max_ulp || one.op == "topk") << one.key;
     EXPECT_EQ(one.samples, static_cast<std::int64_t>(one.times_us.size()));
@@ -93,12 +93,12 @@ TEST_F(SweepEngine, HoldsNoClaimOfAccessesAgainstLargeSets) {
 TEST_F(SweepEngine, NeverTimesAPlantedFaultAsGood) {
   const SweepResult r = run(plan_of({"mutant.no_rescale/f32@host", "online_block/f32@host"}, {129}));
   EXPECT_FALSE(sweep_passed(r));
-  EXPECT_EQ(r.failed, 1);
-  EXPECT_EQ(r.measured, 1);
+  EXPECT_EQ(r.n[Status::fail], 1);
+  EXPECT_EQ(r.measured(), 1);
   for (const SweepRecord& one : file())
     if (one.key == "mutant.no_rescale/f32@host") {
-      EXPECT_EQ(one.status, "failed");
-      EXPECT_EQ(one.verified, "fail");
+      EXPECT_EQ(one.status, Status::fail);
+      EXPECT_EQ(one.verified, Status::fail);
       EXPECT_FALSE(one.reason.empty());
       EXPECT_TRUE(one.times_us.empty());
       EXPECT_FALSE(one.median_us);
@@ -110,9 +110,9 @@ TEST_F(SweepEngine, NeverTimesAPlantedFaultAsGood) {
 // Its outputs differ from those that were judged before the timing, so they are judged, too.
 TEST_F(SweepEngine, KnowsOutputsThatGoWrongWhileTheyAreTimed) {
   const SweepResult r = run(plan_of({"mutant.right_for_ten_calls/f32@host"}, {129}));
-  EXPECT_EQ(r.failed, 1);
+  EXPECT_EQ(r.n[Status::fail], 1);
   ASSERT_EQ(file().size(), 1u);
-  EXPECT_EQ(file()[0].verified, "fail");
+  EXPECT_EQ(file()[0].verified, Status::fail);
   EXPECT_NE(file()[0].reason.find("verification"), std::string::npos) << file()[0].reason;
   EXPECT_TRUE(file()[0].times_us.empty());
 }
@@ -130,16 +130,16 @@ TEST_F(SweepEngine, JudgesOnOtherThreadsAsOnItsOwn) {
   const std::vector<SweepRecord> beside = file();
   ASSERT_EQ(alone.size(), plan.size());
   ASSERT_EQ(beside.size(), plan.size());
-  EXPECT_EQ(
-      std::count_if(beside.begin(), beside.end(), [](const SweepRecord& r) { return r.status == "failed"; }),
-      2);
+  EXPECT_EQ(std::count_if(beside.begin(), beside.end(),
+                          [](const SweepRecord& r) { return r.status == Status::fail; }),
+            2);
   for (std::size_t i = 0; i < plan.size(); ++i) {
     EXPECT_EQ(identity(beside[i]), identity(blank_sweep_record(plan[i], options_)));
     EXPECT_EQ(beside[i].status, alone[i].status) << beside[i].key << ": " << beside[i].reason;
     EXPECT_EQ(beside[i].verified, alone[i].verified) << beside[i].key;
     EXPECT_EQ(beside[i].verified_elements, alone[i].verified_elements) << beside[i].key;
     EXPECT_EQ(beside[i].max_ulp, alone[i].max_ulp) << beside[i].key;
-    EXPECT_EQ(beside[i].times_us.empty(), beside[i].status == "failed") << beside[i].key;
+    EXPECT_EQ(beside[i].times_us.empty(), beside[i].status == Status::fail) << beside[i].key;
   }
 }
 
@@ -153,7 +153,7 @@ TEST_F(SweepEngine, SaysWhereItsTimeWent) {
 
 TEST_F(SweepEngine, KnowsChangedLogits) {
   const SweepResult r = run(plan_of({"mutant.inputs_overwritten/f32@host"}, {129}));
-  EXPECT_EQ(r.failed, 1);
+  EXPECT_EQ(r.n[Status::fail], 1);
   EXPECT_FALSE(sweep_passed(r));
 }
 
@@ -163,7 +163,7 @@ TEST_F(SweepEngine, DoesNotBeginWhatCanNotFit) {
   s.sizes = {std::int64_t{1} << 26};
   s.rows = {std::int64_t{1} << 20};
   const SweepResult r = run(make_sweep_plan(s));
-  EXPECT_EQ(r.unsupported, 1);
+  EXPECT_EQ(r.n[Status::unsupported], 1);
   EXPECT_FALSE(sweep_passed(r)) << "nothing was timed";
 }
 
@@ -176,7 +176,7 @@ TEST_F(SweepEngine, SkipsWhatTheFolderHasAndGoesOnAfterATornLine) {
   write_files({{folder_ / "sweep.jsonl", before.substr(0, first + 99)}});
   const SweepResult r = run(plan);
   EXPECT_EQ(r.had, 1);
-  EXPECT_EQ(r.measured, 2);
+  EXPECT_EQ(r.measured(), 2);
   EXPECT_EQ(file().size(), 2u);
   EXPECT_EQ(read_file(folder_ / "sweep.jsonl").substr(0, first), before.substr(0, first));
   EXPECT_EQ(run(plan).had, 2);
@@ -195,19 +195,19 @@ TEST_F(SweepEngine, BeginsNothingBesideAPackedFile) {
     EXPECT_NE(std::string(e.what()).find("sweep.jsonl.gz: is packed"), std::string::npos) << e.what();
   }
   write_files({{folder_ / "sweep.jsonl", ""}});
-  EXPECT_EQ(run(plan).measured, 1);
+  EXPECT_EQ(run(plan).measured(), 1);
 }
 
 TEST_F(SweepEngine, LeavesWhatABudgetDoesNotReachNotRun) {
   const auto plan = plan_of({"online_block/f32@host"}, {63, 64, 65});
   options_.budget_seconds = 1e-9;
   const SweepResult stopped = run(plan);
-  EXPECT_EQ(stopped.not_run, 3);
+  EXPECT_EQ(stopped.n[Status::not_run], 3);
   EXPECT_FALSE(sweep_passed(stopped)) << "nothing was timed";
   options_.budget_seconds = 0;
   const SweepResult r = run(plan);
   EXPECT_EQ(r.had, 0);
-  EXPECT_EQ(r.measured, 3);
+  EXPECT_EQ(r.measured(), 3);
   EXPECT_EQ(file().size(), 3u);
 }
 
@@ -216,7 +216,7 @@ TEST_F(SweepEngine, RefusesAFolderOfAnotherMachine) {
   SweepRecord other = run(plan).records.at(0);
   other.gpu = "another CPU";
   other.V = 1;
-  write_files({{folder_ / "sweep.jsonl", sweep_line(other)}});
+  write_files({{folder_ / "sweep.jsonl", fact_line(other)}});
   EXPECT_THROW(run(plan), InputError);
 }
 
@@ -224,7 +224,7 @@ TEST_F(SweepEngine, MergesPeersThatLieInTheFolder) {
   SweepRecord peer = blank_sweep_record(plan_of({"online_block/f32@host"}, {63}).at(0), options_);
   peer.key = "torch_softmax/f32@cuda";
   peer.role = "peer";
-  write_files({{folder_ / "peers.jsonl", sweep_line(peer)}});
+  write_files({{folder_ / "peers.jsonl", fact_line(peer)}});
   const SweepResult r = run(plan_of({"online_block/f32@host"}, {63}));
   ASSERT_EQ(r.records.size(), 2u);
   EXPECT_EQ(r.records[1].key, "torch_softmax/f32@cuda");
@@ -266,7 +266,7 @@ TEST_F(SweepEngine, ComparesWithAnOlderSweep) {
     for (double& t : r.times_us) t *= 10;
   const auto against = [&] {
     std::string text;
-    for (const SweepRecord& r : before) text += sweep_line(r);
+    for (const SweepRecord& r : before) text += fact_line(r);
     write_files({{old, text}});
     return call_engine({"--key", "online_block/f32@host", "--V", "63", "--rows", "2", "--out", out.c_str(),
                         "--compare", old.c_str()});
@@ -286,11 +286,11 @@ TEST_F(SweepEngine, PeersThatCanNotRunSaySo) {
                            isolation::worker_executable("") + "' > /dev/null 2>&1";
   for (int time = 0; time < 2; ++time) {
     ASSERT_EQ(std::system(line.c_str()), 0);
-    const std::vector<SweepRecord> peers = read_sweep(folder_ / "peers.jsonl");
+    const std::vector<SweepRecord> peers = read_facts<SweepRecord>(folder_ / "peers.jsonl");
     ASSERT_EQ(peers.size(), 10u);
     for (const SweepRecord& r : peers) {
       EXPECT_EQ(r.role, "peer");
-      EXPECT_EQ(r.status, "not_run");
+      EXPECT_EQ(r.status, Status::not_run);
       EXPECT_NE(r.reason.find("PyTorch"), std::string::npos) << r.reason;
       EXPECT_GT(r.bytes, 0);
     }

@@ -13,6 +13,7 @@
 #include "reports/cli/options.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
+#include "reports/data/outcome.hpp"
 #include "reports/data/say.hpp"
 #include "reports/out/out_folder.hpp"
 #include "reports/runs/oracle_speed_data.hpp"
@@ -46,7 +47,7 @@ int run_oracle_command(const OracleSweepArguments& o) {
   for (const auto& [key, elements] : judged_of) judged += elements;
   if (judged == 0) throw InputError("--family " + o.family + ": its rows have no bound to be judged by");
   const bool passed = failed == 0;
-  tell("{}: {} elements of {} keys judged, {} comparisons failed\n", passed ? "PASS" : "FAIL", judged,
+  tell("{}: {} elements of {} keys judged, {} comparisons failed\n", pass_or_fail(passed), judged,
        judged_of.size(), failed);
   if (!no_gpu.empty()) tell("GPU: not measured: {}\n", no_gpu);
   tell("family {}; from outputs in memory to the last verdict, escalation included\n", o.family);

@@ -72,12 +72,13 @@ std::string percent_of(const std::optional<double>& share) {
 }
 
 void tell_of(const SplitRecord& r) {
-  if (r.status == "failed") {
+  if (r.status == Status::fail) {
     tell("  {}: failed: {}\n", identity(r), r.reason);
     return;
   }
   tell("  {}: {:.1f} us, {} of one GPU's share, outputs {}\n", identity(r), *r.median_us,
-       percent_of(least_share(r)), r.verified == "pass" ? "right" : r.verified + ": " + r.verified_reason);
+       percent_of(least_share(r)),
+       r.verified == Status::pass ? "right" : judged_word(r.verified) + (": " + r.verified_reason));
   for (const SplitShare& s : r.shares)
     tell("    GPU {}: {} columns from {}: {:.1f} us; alone {:.1f} us ({}), copy {:.1f} us ({})\n", s.device,
          s.columns, s.first, s.median_us.value_or(0), s.alone_us.value_or(0), percent_of(s.share_of_alone),
@@ -95,18 +96,21 @@ int run_split_command(const SplitArguments& o) {
   if (ways.empty()) return kEnvironment;
   const OutFolder out(o.out);
   const std::filesystem::path folder(o.out), file = folder / "split.jsonl";
+  FactFile<SplitRecord> records(file);
   std::int64_t right = 0, failed = 0, all = 0;
   for (const std::string& d : o.dtypes) {
     const SplitRun run{{*parse_dtype(d), o.V, o.rows, o.gpus, !o.accurate}, ways, o.family, o.seed};
     run_split(run, [&](const SplitRecord& r) {
       tell_of(r);
       flush_output();
-      add_splits(file, {r});
-      ++all, right += r.verified == "pass" && r.status != "failed", failed += r.status == "failed";
+      records.add(r);
+      ++all, right += r.verified == Status::pass && r.status != Status::fail,
+          failed += r.status == Status::fail;
     });
   }
+  records.compact();
   tell("{}: {} of {} splits over {} GPUs timed, their outputs right; {} failed\n",
-       failed == 0 && right > 0 ? "PASS" : "FAIL", right, all, o.gpus, failed);
+       pass_or_fail(failed == 0 && right > 0), right, all, o.gpus, failed);
   tell("data: {}\n", file.string());
   if (!records_of_folder(folder).empty()) tell("page: {}\n", write_sweep_page(folder).string());
   return failed > 0 ? kFailed : right > 0 ? kPassed : kEnvironment;

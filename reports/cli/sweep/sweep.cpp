@@ -58,7 +58,7 @@ SweepComparison compare(const std::vector<SweepRecord>& before, const std::vecto
 
 /// The records of a file. Throws InputError if it holds none: nothing could be compared.
 std::vector<SweepRecord> some_sweep(const std::string& option, const std::string& file) {
-  std::vector<SweepRecord> all = read_sweep(file);
+  std::vector<SweepRecord> all = read_facts<SweepRecord>(file);
   if (all.empty()) throw InputError(option + " " + file + ": holds no record");
   return all;
 }
@@ -132,9 +132,10 @@ int run_sweep_command(SweepArguments& o) {
   tell("page: {}\n", write_sweep_page(out).string());
   VerdictDocument d = answer_of_sweep(result, of_this_run(result.records, plan, o.sweep));
   // A part need not time anything: assay merge asks whether anything ran.
-  if (shard.count > 1 && result.failed == 0) d.exit_status = kPassed, d.verdict = "PASS";
+  if (shard.count > 1 && result.n[Status::fail] == 0)
+    d.exit_status = kPassed, d.verdict = name(Verdict::pass);
   if (!before.empty()) add_comparison(d, compare(of_this_run(before, plan, o.sweep), result.records));
-  run.finish({}, std::ssize(read_sweep(out / "sweep.jsonl")), d.exit_status);
+  run.finish({}, std::ssize(read_facts<SweepRecord>(out / "sweep.jsonl")), d.exit_status, "sweep.jsonl");
   run.wrote({"sweep.jsonl", "sweep.html", "sweep.md"});
   return run.give(std::move(d));
 }

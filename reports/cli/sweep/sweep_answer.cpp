@@ -18,19 +18,18 @@ std::string configuration(const SweepRecord& r) {
 
 VerdictCase case_of(const SweepRecord& r) {
   VerdictCase c{.suite = r.key, .name = configuration(r)};
-  if (r.status == "measured" || r.status == "once") return c;
-  c.message = r.status + ": " + r.reason;
-  c.outcome = r.status == "failed" ? CaseOutcome::failed : CaseOutcome::skipped;
-  if (c.outcome == CaseOutcome::failed) c.bad = 1, c.reproduce = r.reproduce;
+  if (r.timed()) return c;
+  c.message = status_word(r) + (": " + r.reason);
+  c.outcome = r.status == Status::fail ? Status::fail : Status::not_run;
+  if (c.outcome == Status::fail) c.bad = 1, c.reproduce = r.reproduce;
   return c;
 }
 
-void add_change(VerdictDocument& d, const SweepChange& change, CaseOutcome outcome,
-                const std::string& message) {
+void add_change(VerdictDocument& d, const SweepChange& change, Status outcome, const std::string& message) {
   const std::size_t space = change.what.find(' ');
   VerdictCase c{.suite = change.what.substr(0, space), .name = "compared: " + change.what.substr(space + 1)};
   c.outcome = outcome;
-  c.bad = outcome == CaseOutcome::failed;
+  c.bad = outcome == Status::fail;
   c.message = message;
   d.cases.push_back(std::move(c));
 }
@@ -41,17 +40,17 @@ VerdictDocument answer_of_sweep(const SweepResult& result, const std::vector<Swe
   VerdictDocument d;
   d.command = "sweep";
   d.exit_status = sweep_passed(result) ? kPassed : kFailed;
-  d.verdict = d.exit_status == kPassed ? "PASS" : "FAIL";
+  d.verdict = pass_or_fail(d.exit_status == kPassed);
   d.reason = sweep_sentence(result);
   d.seconds = result.seconds.all;
   d.environment = environment();
   d.counts = {{"planned", result.planned},
               {"had", result.had},
-              {"measured", result.measured},
+              {"measured", result.measured()},
               {"once", result.once},
-              {"unsupported", result.unsupported},
-              {"not_run", result.not_run},
-              {"failed", result.failed}};
+              {"unsupported", result.n[Status::unsupported]},
+              {"not_run", result.n[Status::not_run]},
+              {"failed", result.n[Status::fail]}};
   for (const SweepRecord& r : records)
     if (r.role != "ceiling") d.cases.push_back(case_of(r));
   return d;
@@ -63,23 +62,23 @@ void add_comparison(VerdictDocument& d, const SweepComparison& c) {
                                    {"faster", std::ssize(c.faster)},
                                    {"lost", std::ssize(c.lost)}});
   for (const SweepChange& one : c.slower)
-    add_change(d, one, CaseOutcome::failed,
+    add_change(d, one, Status::fail,
                fmt::format("slower: {:.4g} us, it was {:.4g} us", one.after_us, one.before_us));
   // What was not run this time is no failure, as in the verdict.
   for (const SweepChange& one : c.lost)
-    add_change(d, one, one.failed ? CaseOutcome::failed : CaseOutcome::skipped, "lost: " + one.reason);
+    add_change(d, one, one.failed ? Status::fail : Status::not_run, "lost: " + one.reason);
   d.reason += fmt::format("{}{} slower, {} lost of {} configurations compared", d.reason.empty() ? "" : "; ",
                           c.slower.size(), c.lost.size(), c.compared());
   if (comparison_passed(c)) return;
   d.exit_status = kFailed;
-  d.verdict = "FAIL";
+  d.verdict = name(Verdict::fail);
 }
 
 VerdictDocument answer_of_comparison(const SweepComparison& c) {
   VerdictDocument d;
   d.command = "sweep";
   d.exit_status = kPassed;
-  d.verdict = "PASS";
+  d.verdict = name(Verdict::pass);
   d.environment = environment();
   add_comparison(d, c);
   return d;
@@ -89,7 +88,7 @@ VerdictDocument answer_of_no_sweep(const std::string& why, std::int64_t planned)
   VerdictDocument d;
   d.command = "sweep";
   d.exit_status = kEnvironment;
-  d.verdict = "NOT RUN";
+  d.verdict = name(Verdict::not_run);
   d.reason = why;
   d.environment = environment();
   d.counts = {{"planned", planned}, {"not_run", planned}};

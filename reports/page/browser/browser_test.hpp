@@ -267,7 +267,7 @@ inline std::string history_page() {
   std::vector<HistoryRun> runs;
   for (int seed = 1; seed <= 3; ++seed) {
     const ReportData data = test_data::synthetic(seed, {"host"});
-    const Digest digest(data);
+    const Digest digest(data, Digest::Depth::all);
     runs.push_back(history_run("run " + std::to_string(seed), &digest, {}));
   }
   return render_history_page(runs);

@@ -20,15 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-InFolder in_folder(const fs::path& folder) {
-  InFolder b;
-  for (const char* name : {"sweep.jsonl", "peers.jsonl"})
-    if (const fs::path file = file_or_gz(folder / name); !file.empty())
-      for (SweepRecord& r : read_sweep(file)) b.sweep.push_back(std::move(r));
-  if (fs::exists(folder / "accesses.jsonl")) b.accesses = read_accesses(folder / "accesses.jsonl");
-  return b;
-}
-
 /// Removes the pages of kernels that an earlier report of this folder had. A file without a place for links
 /// is not of this program, and stays.
 void remove_others(const fs::path& kernels, const std::set<std::string>& written) {
@@ -51,14 +42,15 @@ void write_report(const fs::path& folder, const ReportData& data,
   const auto writes = [&](const char* name) {
     return std::any_of(more.begin(), more.end(), [name](const auto& file) { return file.first == name; });
   };
-  write_pages(folder, Digest(data), std::move(files));
+  write_pages(folder, Digest(data, Digest::Depth::all), std::move(files));
   if (writes("records.jsonl") && !writes(kContractFile)) remove_old_contracts(folder);
 }
 
 void write_pages(const fs::path& folder, const Digest& digest, Files files) {
   files.emplace_back(folder / "summary.md", render_summary_markdown(digest));
   std::set<std::string> kernels;
-  for (auto& [name, text] : render_pages(digest, in_folder(folder))) {
+  for (auto& [name, text] :
+       render_pages(digest, {records_of_folder(folder), facts_in<AccessRecord>(folder / "accesses.jsonl")})) {
     if (name.starts_with("kernels/")) kernels.insert(fs::path(name).filename().string());
     files.emplace_back(folder / name, std::move(text));
   }

@@ -32,7 +32,7 @@ Name parts_of(const std::string& key) {
 /// outputs were wrong.
 std::optional<double> share(const SweepRecord& r) {
   const std::optional<double>& s = reads_only(r) ? r.share_of_read : r.share_of_copy;
-  if (r.verified == "fail" || !s || !std::isfinite(*s)) return std::nullopt;
+  if (r.verified == Status::fail || !s || !std::isfinite(*s)) return std::nullopt;
   return s;
 }
 
@@ -54,7 +54,7 @@ static bool of_every_row(const SweepRecord& r) {
   Problem p;
   p.op = *op, p.rows = r.rows, p.V = r.V, p.k = r.k;
   // Before and after the timing. A single sample is judged once.
-  const std::int64_t times = r.status == "once" ? 1 : 2;
+  const std::int64_t times = r.once ? 1 : 2;
   return r.verified_elements >= times * r.rows * std::max<std::int64_t>(1, p.out_columns());
 }
 

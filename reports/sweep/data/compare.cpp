@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <set>
 
@@ -17,9 +16,7 @@ namespace {
 constexpr double kLeastEffect = 1.02;
 constexpr double kLevel = 0.05;
 
-bool timed(const SweepRecord& r) {
-  return (r.status == "measured" || r.status == "once") && !r.times_us.empty();
-}
+bool timed(const SweepRecord& r) { return r.timed() && !r.times_us.empty(); }
 bool apart(double factor) { return factor >= kLeastEffect || factor <= 1 / kLeastEffect; }
 
 std::set<std::string> machines_of(const std::vector<SweepRecord>& records) {
@@ -35,19 +32,15 @@ std::string joined(const std::set<std::string>& names) {
 }
 
 /// How much the machine itself changed: the median factor between the copies that both sweeps measured.
-std::optional<double> copy_factor(const std::map<std::string, const SweepRecord*>& before,
-                                  const std::vector<SweepRecord>& after) {
+std::optional<double> copy_factor(const Paired<SweepRecord>& p) {
   std::vector<double> factors;
-  for (const SweepRecord& r : after) {
-    const auto o = before.find(identity(r));
-    if (r.op == "copy" && o != before.end() && r.median_us && o->second->median_us)
-      factors.push_back(*r.median_us / *o->second->median_us);
-  }
+  for (const auto& [o, n] : p.both)
+    if (n->op == "copy" && n->median_us && o->median_us) factors.push_back(*n->median_us / *o->median_us);
   if (factors.empty()) return std::nullopt;
   return quantile(factors, 0.5);
 }
 
-struct Paired {
+struct Tested {
   SweepChange change;
   double p = 1, least = 1;
 };
@@ -72,43 +65,41 @@ void list(std::string& s, const char* title, const std::vector<SweepChange>& cha
 SweepComparison compare_sweeps(const std::vector<SweepRecord>& before,
                                const std::vector<SweepRecord>& after) {
   SweepComparison c;
-  std::map<std::string, const SweepRecord*> old, fresh;
-  for (const SweepRecord& r : before)
-    if (timed(r)) old[identity(r)] = &r;
-  for (const SweepRecord& r : after) fresh[identity(r)] = &r;
+  const Paired<SweepRecord> all = paired(before, after);
   if (machines_of(before) != machines_of(after))
     c.notes.push_back(fmt::format("other machines: {} before, {} now", joined(machines_of(before)),
                                   joined(machines_of(after))));
-  if (const auto f = copy_factor(old, after); f && apart(*f))
+  if (const auto f = copy_factor(all); f && apart(*f))
     c.notes.push_back(fmt::format("the machine's own copies take {:.3f} times as long as before", *f));
 
-  std::vector<Paired> pairs;
-  for (const auto& [what, o] : old) {
-    if (o->role == "ceiling") continue;
-    const auto at = fresh.find(what);
-    if (at == fresh.end() || !timed(*at->second)) {
-      const std::string why =
-          at == fresh.end() ? "no record" : at->second->status + ": " + at->second->reason;
-      c.lost.push_back({what, 0, 0, 1, why, at != fresh.end() && at->second->status == "failed"});
-      continue;
+  std::vector<Tested> pairs;
+  const auto counts = [](const SweepRecord* r) { return timed(*r) && r->role != "ceiling"; };
+  for (const SweepRecord* o : all.gone)
+    if (counts(o)) c.lost.push_back({identity(*o), 0, 0, 1, "no record", false});
+  for (const SweepRecord* n : all.fresh) c.fresh += counts(n);
+  for (const auto& [o, n] : all.both) {
+    if (!counts(o)) {
+      c.fresh += counts(n);
+    } else if (!timed(*n)) {
+      const std::string why = status_word(*n) + (": " + n->reason);
+      c.lost.push_back({identity(*n), 0, 0, 1, why, n->status == Status::fail});
+    } else {
+      pairs.push_back({{identity(*n), quantile(o->times_us, 0.5), quantile(n->times_us, 0.5), 1, {}},
+                       mann_whitney(o->times_us, n->times_us),
+                       least_p(o->times_us.size(), n->times_us.size())});
     }
-    const SweepRecord& n = *at->second;
-    pairs.push_back({{what, quantile(o->times_us, 0.5), quantile(n.times_us, 0.5), 1, {}},
-                     mann_whitney(o->times_us, n.times_us),
-                     least_p(o->times_us.size(), n.times_us.size())});
   }
-  for (const SweepRecord& r : after) c.fresh += timed(r) && r.role != "ceiling" && !old.contains(identity(r));
 
   // With very few samples no result can pass the correction. Such pairs are not tested, and do not make the
   // correction stricter for the others.
-  std::vector<Paired*> tested;
-  for (Paired& p : pairs)
+  std::vector<Tested*> tested;
+  for (Tested& p : pairs)
     if (p.least * static_cast<double>(pairs.size()) <= kLevel) tested.push_back(&p);
   std::vector<double> raw;
-  for (const Paired* p : tested) raw.push_back(p->p);
+  for (const Tested* p : tested) raw.push_back(p->p);
   const std::vector<double> corrected = holm(raw);
   for (std::size_t i = 0; i < tested.size(); ++i) tested[i]->change.p = corrected[i];
-  for (const Paired& p : pairs) {
+  for (const Tested& p : pairs) {
     const bool was_tested = p.least * static_cast<double>(pairs.size()) <= kLevel;
     if (!apart(p.change.factor()))
       ++c.same;
@@ -134,9 +125,9 @@ bool comparison_passed(const SweepComparison& c) {
 }
 
 std::string comparison_text(const SweepComparison& c) {
-  std::string s = fmt::format("{}: {} slower, {} faster, {} the same of {} configurations compared\n",
-                              comparison_passed(c) ? "PASS" : "FAIL", c.slower.size(), c.faster.size(),
-                              c.same, c.compared());
+  std::string s =
+      fmt::format("{}: {} slower, {} faster, {} the same of {} configurations compared\n",
+                  pass_or_fail(comparison_passed(c)), c.slower.size(), c.faster.size(), c.same, c.compared());
   s += fmt::format("{} with too few samples to tell, {} lost, {} new\n", c.undecided.size(), c.lost.size(),
                    c.fresh);
   for (const std::string& note : c.notes) s += "note: " + note + "\n";

@@ -3,38 +3,80 @@
 
 #include <fmt/format.h>
 
-#include <map>
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <iterator>
 
 #include "accuracy/record_fields.hpp"
-#include "reference/error.hpp"
+#include "kernels/registry.hpp"
 #include "reference/problem.hpp"
-#include "reference/text.hpp"
-#include "reports/data/files.hpp"
+#include "reports/records/store_kind.hpp"
 
 namespace assay {
 
-using nlohmann::json;
+namespace {
 
-/// The list of all fields. Both the writer and the reader use it.
+constexpr std::array kRoles = {"variant", "peer", "ceiling"};
+constexpr std::array kSources = {"host counters", "ncu"};
+
+/// A status of a timing. A pass with a single sample is "once".
+template <class Timed>
+class TimedStatus {
+ public:
+  explicit TimedStatus(Timed& t) : t_(t) {}
+  void write(nlohmann::json& j) const { j = status_word(t_); }
+  void read(const nlohmann::json& j) const {
+    t_.once = j == "once";
+    constexpr std::array kWords = {"measured", "failed", kNoWord, "unsupported", "not_run"};
+    if (t_.once)
+      t_.status = Status::pass;
+    else
+      Word(t_.status, kWords).read(j);
+  }
+
+ private:
+  Timed& t_;
+};
+
+template <class T, class Visit>
+void each_timed_field(T& t, Visit& visit) {
+  visit("key", t.key);
+  visit("dtype", t.dtype);
+  visit("status", TimedStatus(t));
+  visit("reason", t.reason);
+  visit("samples", t.samples);
+  visit("times_us", t.times_us);
+  visit("median_us", t.median_us);
+  visit("p10_us", t.p10_us);
+  visit("p90_us", t.p90_us);
+  visit("ci_low_us", t.ci_low_us);
+  visit("ci_high_us", t.ci_high_us);
+  visit("cold", t.cold);
+  visit("verified", Word(t.verified, kVerifiedWords));
+  visit("verified_reason", t.verified_reason);
+  visit("verified_elements", t.verified_elements);
+  visit("max_ulp", t.max_ulp);
+  visit("max_utilisation", t.max_utilisation);
+  visit("family", t.family);
+  visit("seed", t.seed);
+  visit("gpu", t.gpu);
+  visit("driver", t.driver);
+  visit("cuda", t.cuda);
+  visit("compiler", t.compiler);
+  visit("flags", t.flags);
+  visit("commit", t.commit);
+  visit("reproduce", t.reproduce);
+}
+
+}  // namespace
+
 template <IsA<SweepRecord> R, class Visit>
 void each_field(R& r, Visit& visit) {
-  visit("key", r.key);
-  visit("role", r.role);
+  each_timed_field(r, visit);
+  visit("role", OneOf(r.role, kRoles));
   visit("backend", r.backend);
   visit("op", r.op);
-  visit("dtype", r.dtype);
   each_number(r, r.op, visit);
-  visit("status", r.status);
-  visit("reason", r.reason);
-  visit("samples", r.samples);
-  visit("times_us", r.times_us);
   visit("launches_per_sample", r.launches_per_sample);
-  visit("median_us", r.median_us);
-  visit("p10_us", r.p10_us);
-  visit("p90_us", r.p90_us);
-  visit("ci_low_us", r.ci_low_us);
-  visit("ci_high_us", r.ci_high_us);
   visit("bytes", r.bytes);
   visit("claimed_loads", r.claimed_loads);
   visit("claimed_stores", r.claimed_stores);
@@ -47,44 +89,22 @@ void each_field(R& r, Visit& visit) {
   visit("gb_per_s", r.gb_per_s);
   visit("share_of_datasheet", r.share_of_datasheet);
   visit("accesses_at_copy_speed", r.accesses_at_copy_speed);
-  visit("cold", r.cold);
-  visit("verified", r.verified);
-  visit("verified_reason", r.verified_reason);
-  visit("verified_elements", r.verified_elements);
-  visit("max_ulp", r.max_ulp);
-  visit("max_utilisation", r.max_utilisation);
-  visit("family", r.family);
-  visit("seed", r.seed);
   visit("distinct_rows", r.distinct_rows);
-  visit("gpu", r.gpu);
   visit("sm_clock_mhz", r.sm_clock_mhz);
   visit("mem_clock_mhz", r.mem_clock_mhz);
   visit("sm_clock_now_mhz", r.sm_clock_now_mhz);
-  visit("driver", r.driver);
-  visit("cuda", r.cuda);
-  visit("compiler", r.compiler);
-  visit("flags", r.flags);
-  visit("commit", r.commit);
-  visit("reproduce", r.reproduce);
 }
 
-namespace {
-
-void require_one_of(const char* field, const std::string& value, std::initializer_list<const char*> known) {
-  for (const char* k : known)
-    if (value == k) return;
-  throw InputError(fmt::format("field {}: '{}' is not known", field, value));
+const char* status_word(const TimedFact& f) {
+  if (f.timed()) return f.once ? "once" : "measured";
+  return f.status == Status::fail ? "failed" : name(f.status);
 }
-
-}  // namespace
 
 std::string identity(const SweepRecord& r) {
   std::string s = fmt::format("{} V={} rows={}", r.key, r.V, r.rows);
   // The key of a ceiling does not name a dtype.
   if (r.role == "ceiling") s += " " + r.dtype;
-  each_size(sizes_of(r.op), r, [&](const SizeInfo& size, auto n) {
-    if (!of_inputs(size) && n != 0) s += fmt::format(" {}={}", size.name, text_of_number(n));
-  });
+  s += named_pick(r.op, r);
   if (r.family != "normal_1") s += " family=" + r.family;
   if (r.seed != 1) s += fmt::format(" seed={}", r.seed);
   return s;
@@ -127,43 +147,95 @@ std::string behind_name(std::string_view op, const Pick& pick) {
   return known && picks(*known) ? ", " + words_of(*known, pick) : fmt::format(", k = {}", pick.k);
 }
 
-json to_json(const SweepRecord& r) {
-  json j = fields_to_json(r);
-  j.update({{"kind", "sweep"}, {"version", 1}});
-  return j;
+std::vector<SweepRecord> records_of_folder(const std::filesystem::path& folder) {
+  auto all = facts_in<SweepRecord>(folder / "sweep.jsonl"),
+       more = facts_in<SweepRecord>(folder / "peers.jsonl");
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  return all;
 }
 
-SweepRecord sweep_record_from_json(const json& j) {
-  if (!j.is_object() || !j.contains("kind") || j["kind"] != "sweep")
-    throw InputError("field kind: no record of assay sweep");
-  if (!j.contains("version") || j["version"] != 1) throw InputError("field version: must be 1");
-  auto r = fields_from_json<SweepRecord>(j);
-  read_old_threshold(j, r.op, r);
-  require_one_of("role", r.role, {"variant", "peer", "ceiling"});
-  require_one_of("status", r.status, {"measured", "once", "unsupported", "not_run", "failed"});
-  require_one_of("verified", r.verified, {"pass", "fail", "not_judged"});
-  return r;
+template <IsA<SplitShare> R, class Visit>
+void each_field(R& r, Visit& visit) {
+  visit("device", r.device);
+  visit("first", r.first);
+  visit("columns", r.columns);
+  visit("median_us", r.median_us);
+  visit("alone_us", r.alone_us);
+  visit("copy_us", r.copy_us);
+  visit("share_of_alone", r.share_of_alone);
+  visit("share_of_copy", r.share_of_copy);
 }
 
-std::string sweep_line(const SweepRecord& r) {
-  return to_json(r).dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+template <IsA<SplitRecord> R, class Visit>
+void each_field(R& r, Visit& visit) {
+  each_timed_field(r, visit);
+  visit("rows", r.rows);
+  visit("V", r.V);
+  visit("alone_key", r.alone_key);
+  visit("gpus", r.gpus);
+  visit("exchange", r.exchange);
+  visit("chunk_rows", r.chunk_rows);
+  visit("depth", r.depth);
+  visit("teams", r.teams);
+  visit("graph", r.graph);
+  visit("keep", r.keep);
+  visit("shares", r.shares);
+  visit("nccl", r.nccl);
 }
 
-std::vector<SweepRecord> read_sweep(const std::filesystem::path& file, bool* torn) {
-  std::string text = read_file(file);
-  if (torn) *torn = !text.empty() && text.back() != '\n';
-  text.resize(text.rfind('\n') + 1);  // drops a torn last line
-  std::vector<SweepRecord> out;
-  std::map<std::string, std::size_t> at;
-  for_each_line(file, text, [&](const std::string& line) {
-    SweepRecord r = sweep_record_from_json(parse_json_line(line));
-    const auto [place, fresh] = at.emplace(identity(r), out.size());
-    if (fresh)
-      out.push_back(std::move(r));
-    else
-      out[place->second] = std::move(r);
-  });
-  return out;
+std::optional<double> least_share(const SplitRecord& r) {
+  std::optional<double> least;
+  for (const SplitShare& s : r.shares)
+    if (s.share_of_alone) least = least ? std::min(*least, *s.share_of_alone) : *s.share_of_alone;
+  return least;
 }
+
+std::string identity(const SplitRecord& r) {
+  return fmt::format("{} V={} rows={} gpus={} {} {}x{}{}{}{}{}{}", r.key, r.V, r.rows, r.gpus, r.exchange,
+                     r.chunk_rows, r.depth, r.teams > 1 ? fmt::format(" teams={}", r.teams) : "",
+                     r.graph ? "" : " queued", r.keep ? "" : " not kept",
+                     r.family == "normal_1" ? "" : " family=" + r.family,
+                     r.seed == 1 ? "" : fmt::format(" seed={}", r.seed));
+}
+
+std::string op_of(const AccessRecord& r) {
+  const std::string_view variant = std::string_view(r.key).substr(0, r.key.find('/'));
+  for (const Variant& v : registry())
+    if (v.variant == variant) return name(v.op);
+  return {};
+}
+
+template <IsA<AccessRecord> R, class Visit>
+void each_field(R& r, Visit& visit) {
+  visit("key", r.key);
+  visit("claimed_loads", r.claimed_loads);
+  visit("claimed_stores", r.claimed_stores);
+  visit("source", OneOf(r.source, kSources));
+  each_number(r, op_of(r), visit);
+  visit("loads", r.loads);
+  visit("stores", r.stores);
+  visit("dram_read", r.dram_read);
+  visit("dram_write", r.dram_write);
+  visit("l2_read", r.l2_read);
+  visit("l2_write", r.l2_write);
+  visit("registers", r.registers);
+  visit("local_bytes", r.local_bytes);
+  visit("occupancy", r.occupancy);
+  visit("sectors_per_request", r.sectors_per_request);
+  visit("instructions_per_element", r.instructions_per_element);
+  visit("issue_share", r.issue_share);
+  visit("dram_share", r.dram_share);
+  visit("time_us", r.time_us);
+  visit("kernels", r.kernels);
+  visit("gpu", r.gpu);
+}
+
+std::string identity(const AccessRecord& r) {
+  return fmt::format("{} V={} rows={}{} {}", r.key, r.V, r.rows, named_pick(op_of(r), r), r.source);
+}
+
+ASSAY_FACTS(, SweepRecord);
+ASSAY_FACTS(, SplitRecord);
+ASSAY_FACTS(, AccessRecord);
 
 }  // namespace assay

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "reports/sweep/data/access_record.hpp"
 #include "reports/sweep/data/record.hpp"
 
 namespace assay::sweep_test_data {
@@ -76,7 +75,7 @@ inline SweepRecord record(const Kernel& k, const std::string& dtype, std::int64_
   const bool reads = r.op != "softmax";
   r.bytes = rows * V * size * (reads ? 1 : 2);
   if (V > k.most) {
-    r.status = "unsupported", r.reason = "domain: V above " + std::to_string(k.most);
+    r.status = Status::unsupported, r.reason = "domain: V above " + std::to_string(k.most);
     return r;
   }
   const double bytes = static_cast<double>(r.bytes), launch = 2.2;
@@ -89,7 +88,7 @@ inline SweepRecord record(const Kernel& k, const std::string& dtype, std::int64_
   const double us =
       (launch + static_cast<double>(rows * V * size) * accesses / 4.26e6 / k.efficiency * slow) *
       jitter(0.99, 1.05);
-  r.status = "measured", r.samples = 10, r.launches_per_sample = 4;
+  r.status = Status::pass, r.samples = 10, r.launches_per_sample = 4;
   r.median_us = us, r.p10_us = us * 0.99, r.p90_us = us * 1.02, r.ci_low_us = us * 0.995,
   r.ci_high_us = us * 1.005;
   for (int i = 0; i < 10; ++i) r.times_us.push_back(us * jitter(0.99, 1.02));
@@ -97,7 +96,7 @@ inline SweepRecord record(const Kernel& k, const std::string& dtype, std::int64_
   r.share_of_copy = *r.copy_us / us, r.share_of_read = *r.read_us / us;
   r.gb_per_s = bytes / us / 1e3, r.share_of_datasheet = *r.gb_per_s / 4800;
   r.accesses_at_copy_speed = us * (bytes / *r.copy_us) / static_cast<double>(rows * V * size);
-  r.verified = "pass", r.verified_elements = rows * V;
+  r.verified = Status::pass, r.verified_elements = rows * V;
   r.max_ulp = dtype == "f32" ? jitter(2, 4) * (1 + k.efficiency) : 0.5 + jitter(0, 0.01);
   r.max_utilisation = jitter(0.2, 0.95);
   return r;

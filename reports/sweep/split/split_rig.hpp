@@ -16,7 +16,7 @@
 #include "kernels/split/nccl.hpp"
 #include "kernels/split/split.hpp"
 #include "reference/tensor.hpp"
-#include "reports/sweep/data/split_record.hpp"
+#include "reports/sweep/data/record.hpp"
 
 namespace assay {
 

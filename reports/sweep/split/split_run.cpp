@@ -38,7 +38,7 @@ OneGpu time_alone(const SplitShape& shape, int device, Span slice, SweepInputs& 
   rig->poison();
   const Timing t = time_launches(*rig);
   const Verification right = verify_outputs(*rig, v, p, inputs);
-  if (right.verdict == "fail") throw std::runtime_error(v.key() + " alone: " + right.reason);
+  if (right.verdict == Status::fail) throw std::runtime_error(v.key() + " alone: " + right.reason);
   a.us = t.median_us();
   Ceilings ceilings(*rig);
   if (const Timing* copy = ceilings.copy(compulsory_bytes(p))) a.copy_us = copy->median_us();
@@ -49,16 +49,9 @@ Verification judged(SplitRig& rig) {
   std::int64_t open_rows = 0;
   const FastJudgement j = rig.judge(kSecondLookSeconds, open_rows);
   Verification v = verification_of(j, open_rows);
-  if (v.verdict != "fail" && !rig.logits_intact()) v = {"fail", "the logits were changed", 0, {}, {}};
+  if (v.verdict != Status::fail && !rig.logits_intact())
+    v = {Status::fail, "the logits were changed", 0, {}, {}};
   return v;
-}
-
-void put_judgement(SplitRecord& r, const Verification& v) {
-  r.verified = v.verdict;
-  r.verified_reason = v.reason;
-  r.verified_elements = v.elements;
-  r.max_ulp = v.max_ulp;
-  r.max_utilisation = v.max_utilisation;
 }
 
 /// Times of each GPU, one for each sample of the slowest.
@@ -76,18 +69,6 @@ void put_shares(SplitRecord& r, const Times& times) {
   }
 }
 
-void put_times(SplitRecord& r, const Timing& t) {
-  SweepRecord all;
-  put_timing(all, t);
-  r.samples = all.samples;
-  r.times_us = all.times_us;
-  r.median_us = all.median_us;
-  r.p10_us = all.p10_us;
-  r.p90_us = all.p90_us;
-  r.ci_low_us = all.ci_low_us;
-  r.ci_high_us = all.ci_high_us;
-}
-
 /// Verifies, times, and verifies again.
 void measure_split(SplitRecord& r, const SplitWays& ways, SplitRig& rig) {
   rig.choose(ways);
@@ -95,8 +76,8 @@ void measure_split(SplitRecord& r, const SplitWays& ways, SplitRig& rig) {
   rig.poison();
   rig.run_us();
   const Verification before = judged(rig);
-  put_judgement(r, before);
-  if (before.verdict == "fail") throw std::runtime_error("verification: " + before.reason);
+  put_verification(r, before);
+  if (before.verdict == Status::fail) throw std::runtime_error("verification: " + before.reason);
   rig.poison();
   Times times;
   const Timing t = time_runs(
@@ -106,11 +87,11 @@ void measure_split(SplitRecord& r, const SplitWays& ways, SplitRig& rig) {
       },
       1);
   const Verification both = combined(before, judged(rig));
-  put_judgement(r, both);
-  if (both.verdict == "fail") throw std::runtime_error("verification after the timing: " + both.reason);
-  put_times(r, t);
+  put_verification(r, both);
+  if (both.verdict == Status::fail) throw std::runtime_error("verification after the timing: " + both.reason);
+  put_timing(r, t);
   put_shares(r, times);
-  r.status = t.once ? "once" : "measured";
+  r.status = Status::pass, r.once = t.once;
 }
 
 }  // namespace
@@ -132,7 +113,6 @@ SplitRecord blank_split_record(const SplitRun& run, const SplitWays& ways) {
   r.keep = ways.keep;
   r.family = run.family;
   r.seed = run.seed;
-  r.commit = build_info::commit;
   r.reproduce = fmt::format(
       "assay sweep split --gpus {} --V {} --rows {} --dtype {} --exchange {} --chunk-rows {} --depth {} --teams {}{}{}{} --family {} "
       "--seed {}",
@@ -155,11 +135,7 @@ std::vector<SplitRecord> run_split(const SplitRun& run, const std::function<void
     ways = rig->settled(ways);
     SplitRecord r = blank_split_record(run, ways);
     const Machine& m = alone.front().machine;
-    r.gpu = m.name;
-    r.driver = m.driver;
-    r.cuda = m.cuda;
-    r.compiler = m.compiler;
-    r.flags = m.flags;
+    put_machine(r, m);
     if (ways.exchange == Exchange::nccl) r.nccl = nccl_version();
     for (std::size_t i = 0; i < alone.size(); ++i) {
       const Span s = rig->slices()[i];
@@ -168,7 +144,7 @@ std::vector<SplitRecord> run_split(const SplitRun& run, const std::function<void
     try {
       measure_split(r, ways, *rig);
     } catch (const std::exception& e) {
-      r.status = "failed";
+      r.status = Status::fail;
       r.reason = e.what();
     }
     done(r);
