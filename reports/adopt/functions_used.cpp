@@ -5,7 +5,7 @@
 #include <iterator>
 #include <set>
 
-#include "kernels/adapter/entry/source_tokens.hpp"
+#include "kernels/adapter/entry/tokens.hpp"
 
 namespace assay {
 namespace {

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "kernels/adapter/compile/host_source.hpp"
-#include "kernels/adapter/entry/source_tokens.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
 #include "reference/text.hpp"
 

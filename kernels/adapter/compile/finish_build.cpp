@@ -15,7 +15,6 @@
 #include "kernels/adapter/compile/builds.hpp"
 #include "kernels/adapter/compile/compiler_log.hpp"
 #include "kernels/adapter/compile/read_files.hpp"
-#include "kernels/adapter/entry/source_tokens.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
 #include "kernels/adapter/toolchain/toolchain.hpp"
 #include "reference/error.hpp"

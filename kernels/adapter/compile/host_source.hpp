@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/adapter/entry/source_tokens.hpp"
+#include "kernels/adapter/entry/tokens.hpp"
 
 namespace assay {
 

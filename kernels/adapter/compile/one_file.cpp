@@ -8,7 +8,6 @@
 #include "kernels/adapter/compile/builds.hpp"
 #include "kernels/adapter/compile/read_files.hpp"
 #include "kernels/adapter/entry/adapter_source.hpp"
-#include "kernels/adapter/entry/source_tokens.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
 #include "kernels/adapter/toolchain/toolchain.hpp"
 #include "kernels/adapter/units/finder.hpp"

@@ -9,7 +9,7 @@
 
 #include "kernels/adapter/cache/build_folder.hpp"
 #include "kernels/adapter/compile/host_source.hpp"
-#include "kernels/adapter/entry/source_tokens.hpp"
+#include "kernels/adapter/entry/tokens.hpp"
 #include "kernels/adapter/toolchain/compiler.hpp"
 #include "reference/error.hpp"
 #include "reference/hash/sha256.hpp"

@@ -5,7 +5,6 @@
 #include <set>
 #include <string_view>
 
-#include "kernels/adapter/entry/source_tokens.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
 #include "kernels/adapter/entry/types.hpp"
 

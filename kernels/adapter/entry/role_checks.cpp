@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/adapter/entry/lengths.hpp"
 #include "kernels/adapter/entry/role_reader.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
 #include "kernels/adapter/entry/types.hpp"

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What --arg, a name or a type says about a parameter.
-#include "kernels/adapter/entry/roles.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <string>
 #include <string_view>
 
-#include "kernels/adapter/entry/lengths.hpp"
 #include "kernels/adapter/entry/role_reader.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
+#include "kernels/adapter/entry/types.hpp"
 #include "reference/error.hpp"
 #include "reference/text.hpp"
 

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "kernels/adapter/entry/names.hpp"
-#include "kernels/adapter/entry/roles.hpp"
+#include "kernels/adapter/entry/role_reader.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
 #include "kernels/adapter/entry/types.hpp"
 #include "reference/error.hpp"

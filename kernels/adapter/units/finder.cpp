@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 
-#include "kernels/adapter/entry/source_tokens.hpp"
 #include "kernels/adapter/entry/tokens.hpp"
 #include "reference/error.hpp"
 #include "reference/text.hpp"

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "kernels/adapter/entry/source_tokens.hpp"
+#include "kernels/adapter/entry/tokens.hpp"
 
 namespace assay {
 namespace {

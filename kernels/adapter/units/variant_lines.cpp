@@ -7,7 +7,7 @@
 
 #include "kernels/adapter/embedded.hpp"
 #include "kernels/adapter/entry/adapter_source.hpp"
-#include "kernels/adapter/entry/source_tokens.hpp"
+#include "kernels/adapter/entry/tokens.hpp"
 #include "reference/error.hpp"
 #include "reference/text.hpp"
 
