@@ -7,9 +7,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "kernels/guard.hpp"
 #include "kernels/registry.hpp"
@@ -112,6 +114,101 @@ struct Disturbance {
   bool any() const { return doubtful || !lost.ok(); }
 };
 
+// Launches on buffers of many gigabytes. Only parts of them are written before the launch and checked after
+// it. The supervisor never holds or copies anything as large as a buffer. In host memory only the wanted
+// parts of an output hold the fill value, because a page that nobody touches costs nothing.
+
+/// The bytes at an offset of a buffer's payload.
+struct BufferPart {
+  std::uint64_t at = 0;
+  std::vector<std::byte> bytes;
+};
+
+/// One buffer. A buffer without a payload is absent.
+struct PartBuffer {
+  std::uint64_t payload = 0;       // bytes
+  std::size_t element = 1;         // bytes of `fill`: 1, 2, 4 or 8
+  std::uint64_t fill = 0;          // the value of every element outside `given`
+  std::vector<BufferPart> given;   // in ascending order
+  std::vector<BufferPart> wanted;  // the caller sets their sizes, the launch fills in their bytes
+};
+
+/// In the order of Images: logits, values, indices, m, d, workspace.
+using PartBuffers = std::array<PartBuffer, kBuffers>;
+
+struct PartOptions {
+  /// Host executor only: the rows whose blocks run. Blocks own rows in turn, `rows_per_block` rows each. If
+  /// `rows` is empty, all blocks run. At most kMostRows.
+  std::vector<std::int64_t> rows;
+  std::int64_t rows_per_block = 0;
+  double seconds = 120;  // after these it counts as hung
+  static constexpr std::size_t kMostRows = 16;
+};
+
+struct PartOutcome {
+  LaunchOutcome launch;
+  std::string guard;     // which bytes beside a buffer were overwritten, or empty
+  std::string no_room;   // why there was no launch, or empty
+  FaultKind wants = {};  // memory, if the launch did not happen for lack of it
+  double seconds = 0;    // from the request to its answer
+};
+
+// Launches that are timed in the worker, on device memory of this process. The worker's events tell how long
+// they took; this process's clock bounds what they may tell. What they wrote is read and judged here, where
+// no foreign code runs.
+
+/// Sets of buffers in one piece of memory: first the logits of every set, then the values and indices of each
+/// set, then all workspaces. Both sides compute it. The members are bytes of one set, each a multiple of 256.
+struct TimedSets {
+  void* memory = nullptr;  // what cudaMalloc gave
+  std::uint64_t size = 0;
+  int generation = 0;  // another one whenever the memory was replaced
+  std::int64_t count = 1;
+  std::uint64_t logits = 0, values = 0, indices = 0, workspace = 0;
+
+  struct At {
+    std::uint64_t logits = 0, values = 0, indices = 0, workspace = 0;
+  };
+  /// Where the buffers of a set lie.
+  At at(std::int64_t set) const {
+    const auto n = static_cast<std::uint64_t>(set), all = static_cast<std::uint64_t>(count);
+    const std::uint64_t outputs = all * logits + n * (values + indices);
+    return {n * logits, outputs, outputs + values, all * (logits + values + indices) + n * workspace};
+  }
+};
+
+struct TimedLaunches {
+  std::int64_t first = 0;  // the set of the first launch; the others follow in turn
+  std::int64_t count = 1;
+  std::uint64_t cold_bytes = 0;  // so many other bytes are moved before the first launch, not timed
+  bool cold_copies = false;      // they are copied, half of them to the other half, not read
+  bool own_stream = false;       // on a stream of the worker's own, as most launches of a check are
+};
+
+struct TimedOutcome {
+  double us = 0;  // of all launches, as the worker says
+  LaunchOutcome launch = {};
+  /// By this process: from the request to the answer, and the worker's processor time of it. Both are larger
+  /// than what belongs to the launches. No processor time: the system does not tell.
+  double waited_us = 0;
+  std::optional<double> processor_us = {};
+  bool only_last = false;  // only the outputs of the last launch are in its buffers
+};
+
+namespace isolation {
+
+/// A file that a worker has mapped (kernels/isolation/loaded/loaded_files.hpp).
+struct LoadedFile {
+  /// "library" (it can be executed), "module" (Python's source), "data", "package" (of Python: its name and
+  /// version), "runtime" (libraries of the system and the interpreter: how many).
+  std::string role;
+  std::string path;    // absolute; of a package its name, version and folder
+  std::string sha256;  // of a package: of its list of files (RECORD); of `runtime`: of names and sizes.
+                       // Empty: not known
+};
+
+}  // namespace isolation
+
 /// Runs launches outside this process: in a worker that may crash or hang and is then replaced.
 class Launcher {
  public:
@@ -137,6 +234,40 @@ class Launcher {
   virtual Disturbance disturbance() { return {}; }
   /// From now on, a launch counts as hung after this many times the usual time.
   virtual void be_patient(double /*times*/) {}
+
+  // What follows only a worker process can do, unless it is said otherwise.
+
+  /// Variants of the same name and op at other types, in the same process. What one of them leaves behind,
+  /// another may find.
+  virtual std::vector<Variant> siblings() const { return {}; }
+  /// Applies `declare` to each of them: what the author declares for this variant holds for them too.
+  virtual void declare_siblings(std::function<void(Variant&)> /*declare*/) {}
+  /// How many parallel workers are worth their start. 0: as many as there are threads.
+  virtual int most_workers() const { return 0; }
+  virtual bool launches_parts() const { return false; }
+  /// Launches on buffers of which only parts are written and checked, in a fresh worker, which is ended
+  /// afterwards. Never throws because a kernel fails.
+  virtual PartOutcome launch_parts(const Variant& /*variant*/, const Problem& /*problem*/,
+                                   PartBuffers& /*buffers*/, const PartOptions& /*options*/) {
+    PartOutcome none;
+    none.no_room = "it makes no launches in parts";
+    return none;
+  }
+  /// Empty, or why its launches are not timed here.
+  virtual std::string cannot_time() const { return "its launches are not timed"; }
+  /// Never throws because a kernel fails. After a crash or a hang the next call uses a fresh worker.
+  virtual TimedOutcome time(const Variant& /*variant*/, const Problem& /*problem*/, const TimedSets& /*sets*/,
+                            const TimedLaunches& /*launches*/) {
+    return {0, {cannot_time(), Ended::fault}};
+  }
+  /// Call it before the memory is freed or replaced.
+  virtual void forget_sets() {}
+  /// Which files its workers have mapped.
+  virtual std::vector<isolation::LoadedFile> loaded_files() const { return {}; }
+  /// Of what the kernel's file says of its kernels; empty if it does not.
+  virtual std::string description_sha256() const { return {}; }
+  /// Of the shared object that was loaded; empty if it is none.
+  virtual std::string loaded_sha256() const { return {}; }
 };
 
 LaunchOutcome launch(const Variant& variant, const Problem& problem, Images& images,

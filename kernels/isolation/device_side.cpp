@@ -242,6 +242,8 @@ void DeviceSide::forget_worker() {
       for (Memory& m : slot) m.given = false;
 }
 
+// Launches in parts: the buffers are filled on the device, and only the wanted parts and the guards are read.
+
 LaunchOutcome DeviceSide::State::repeat(std::byte* at, std::uint64_t known, std::uint64_t bytes) {
   for (; known < bytes; known *= 2)
     if (const cudaError_t e =
@@ -262,7 +264,7 @@ LaunchOutcome DeviceSide::State::put_parts(const PartBuffer& b, Memory& m) {
     e = cudaMemcpyAsync(payload, first.data(), first.size(), cudaMemcpyHostToDevice, stream);
   if (e != cudaSuccess) return fault("filling device memory", e);
   if (LaunchOutcome why = repeat(payload, first.size(), b.payload); !why.ok()) return why;
-  for (const Part& p : b.given)
+  for (const BufferPart& p : b.given)
     if (e == cudaSuccess)
       e = cudaMemcpyAsync(payload + p.at, p.bytes.data(), p.bytes.size(), cudaMemcpyHostToDevice, stream);
   if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
@@ -310,7 +312,7 @@ LaunchOutcome DeviceSide::take_parts(const Launch& request, PartBuffers& buffers
       return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, s.stream);
     };
     cudaError_t e = cudaSuccess;
-    for (Part& p : buffer.wanted)
+    for (BufferPart& p : buffer.wanted)
       if (e == cudaSuccess) e = read(p.bytes.data(), payload + p.at, p.bytes.size());
     std::vector<std::byte> bands(2 * kPartGuard);
     if (e == cudaSuccess) e = read(bands.data(), payload - kPartGuard, kPartGuard);

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "kernels/candidate.hpp"
-#include "kernels/isolation/parts.hpp"
 #include "kernels/isolation/shared/message.hpp"
 
 namespace assay::isolation {

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 
-#include "kernels/isolation/costly.hpp"
+#include "kernels/candidate.hpp"
 #include "kernels/isolation/loaded/loaded_files.hpp"
-#include "kernels/isolation/parts.hpp"
-#include "kernels/isolation/siblings.hpp"
 #include "kernels/isolation/supervisor.hpp"
 
 namespace assay::isolation {
@@ -19,13 +17,7 @@ struct Entry {
   bool on_device = false;
 };
 
-class WorkerLauncher : public Launcher,
-                       public PartLauncher,
-                       public SiblingLauncher,
-                       public CostlyLauncher,
-                       public TimedLauncher,
-                       public LoadingLauncher,
-                       public DescribedLauncher {
+class WorkerLauncher : public Launcher {
  public:
   /// `own_stream`: the entry works on the stream that it is given. `family`: all kernels of the worker.
   WorkerLauncher(std::shared_ptr<Supervisor> supervisor, std::uint32_t entry, bool on_device, bool own_stream,
@@ -76,6 +68,7 @@ class WorkerLauncher : public Launcher,
   Disturbance disturbance() override { return supervisor_->disturbance(); }
   void be_patient(double times) override { supervisor_->be_patient(times); }
   int most_workers() const override { return on_device_ ? supervisor_->most_workers() : 0; }
+  bool launches_parts() const override { return true; }
   PartOutcome launch_parts(const Variant& variant, const Problem& problem, PartBuffers& buffers,
                            const PartOptions& options) override {
     return supervisor_->launch_parts(entry_, on_device_, variant, problem, buffers, options);

@@ -22,12 +22,10 @@
 #include "kernels/isolation/device_side.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/isolation/loaded/loaded_files.hpp"
-#include "kernels/isolation/parts.hpp"
 #include "kernels/isolation/process/description.hpp"
 #include "kernels/isolation/process/process.hpp"
 #include "kernels/isolation/process/warm_process.hpp"
 #include "kernels/isolation/shared/arena.hpp"
-#include "kernels/isolation/timed.hpp"
 
 namespace assay::isolation {
 

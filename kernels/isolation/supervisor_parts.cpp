@@ -44,7 +44,7 @@ void no_memory(PartOutcome& outcome, std::string why) {
 /// Lists the windows of the logits that hold a given part. False if there are too many.
 bool own_windows(const PartBuffer& b, Windows& windows) {
   std::set<std::uint64_t> own;
-  for (const Part& p : b.given)
+  for (const BufferPart& p : b.given)
     for (std::uint64_t w = p.at / kWindow; w * kWindow < p.at + p.bytes.size(); ++w) own.insert(w);
   if (own.size() > kOwn) return false;
   windows.repeated = 1;
@@ -133,10 +133,10 @@ void Supervisor::parts_on_host(Launch& request, PartBuffers& buffers, PartOutcom
       for (std::uint32_t i = 0; i < request.windows.count; ++i) put(request.windows.own[i] * kWindow, window);
     }
     if (b > 0) {
-      for (const Part& p : buffer.wanted) put(p.at, pattern(buffer, p.bytes.size()));
+      for (const BufferPart& p : buffer.wanted) put(p.at, pattern(buffer, p.bytes.size()));
       if (request.chosen.count == 0) touched += mapped;
     }
-    for (const Part& p : buffer.given) put(p.at, p.bytes);
+    for (const BufferPart& p : buffer.given) put(p.at, p.bytes);
     put(buffer.payload, std::vector<std::byte>(mapped - buffer.payload, kTail));
   }
   if (const std::uint64_t have = available_bytes(); !all_there || touched + touched / 4 > have) {
@@ -160,7 +160,7 @@ void Supervisor::parts_on_host(Launch& request, PartBuffers& buffers, PartOutcom
   for (int b = 0; b < kBuffers; ++b) {
     PartBuffer& buffer = buffers[static_cast<std::size_t>(b)];
     if (buffer.payload == 0) continue;
-    for (Part& p : buffer.wanted) arena_->read(0, b, p.at, p.bytes.data(), p.bytes.size());
+    for (BufferPart& p : buffer.wanted) arena_->read(0, b, p.at, p.bytes.data(), p.bytes.size());
     std::vector<std::byte> tail(rounded_up(buffer.payload, kPage) - buffer.payload);
     arena_->read(0, b, buffer.payload, tail.data(), tail.size());
     if (outcome.guard.empty() &&

@@ -14,7 +14,6 @@
 #include "accuracy/status.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/candidate.hpp"
-#include "kernels/isolation/process/description.hpp"
 #include "reports/data/conformance_text.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/html.hpp"
@@ -110,8 +109,7 @@ Verdict verdict_of_kernel(const CertifiedKernel& k) {
 }
 
 AdoptedKernel described(const Variant& v) {
-  const auto* const told = dynamic_cast<const isolation::DescribedLauncher*>(v.launcher.get());
-  return {v.key(), name(v.op),   claimed_class(v), told ? told->description_sha256() : "",
+  return {v.key(), name(v.op),   claimed_class(v), v.launcher ? v.launcher->description_sha256() : "",
           v.file,  !on_device(v)};
 }
 

@@ -14,7 +14,6 @@
 #include "kernels/declaration.hpp"
 #include "kernels/device.hpp"
 #include "kernels/isolation/isolated.hpp"
-#include "kernels/isolation/siblings.hpp"
 #include "kernels/key_hint.hpp"
 #include "reference/error.hpp"
 #include "reference/hash/sha256.hpp"
@@ -53,8 +52,7 @@ Variant declared(Variant v, const std::string& text) {
   };
   declare(v);
   refuse_idle_words(v);
-  if (auto* const launcher = dynamic_cast<SiblingLauncher*>(v.launcher.get()))
-    launcher->declare_siblings(declare);
+  if (v.launcher) v.launcher->declare_siblings(declare);
   return v;
 }
 

@@ -115,7 +115,7 @@ struct Small {
 };
 
 /// Makes one launch of the whole problem, and judges its chosen rows or columns as a separate problem.
-Record judged(Bench& bench, PartLauncher& launcher, const ConformanceCase& c, const Small& small, double low,
+Record judged(Bench& bench, Launcher& launcher, const ConformanceCase& c, const Small& small, double low,
               const PartOptions& options) {
   ConformanceCase compact = c;
   compact.rows = static_cast<std::int64_t>(small.rows.size());
@@ -166,7 +166,7 @@ Record went_wrong(const Bench& bench, const ConformanceCase& c, const LaunchOutc
   return wrong(bench, c, o, check);
 }
 
-Record many_rows(Bench& bench, PartLauncher& launcher, const ConformanceCase& c) {
+Record many_rows(Bench& bench, Launcher& launcher, const ConformanceCase& c) {
   const Variant& v = bench.variant();
   PartOptions options{{}, 0, bench.options().patience * kSeconds};
   const std::vector<std::int64_t> rows = chosen_rows(c);
@@ -182,7 +182,7 @@ Record many_rows(Bench& bench, PartLauncher& launcher, const ConformanceCase& c)
   return judged(bench, launcher, c, {bench.inputs(compact), rows, {}}, 0, options);
 }
 
-Record long_row(Bench& bench, PartLauncher& launcher, const ConformanceCase& c) {
+Record long_row(Bench& bench, Launcher& launcher, const ConformanceCase& c) {
   const Variant& v = bench.variant();
   const bool full = bench.options().extent == Extent::full;
   const double low = v.limits.finite ? kAlmostMinusInfinity : -HUGE_VAL;
@@ -249,8 +249,8 @@ void run_big(Bench& bench, const std::vector<ConformanceCase>& cases) {
     } catch (const InputError& e) {
       return bench.emit(0, bench.unsupported(c, obstacle(Why::launcher, e.what())));
     }
-  auto* const launcher = dynamic_cast<PartLauncher*>(apart.launcher.get());
-  if (!launcher)
+  Launcher* const launcher = apart.launcher.get();
+  if (!launcher->launches_parts())
     return bench.emit(0, bench.unsupported(c, obstacle(Why::launcher, "it makes no launches in parts")));
   Bench here = bench.with(apart);
   if (const Obstacle why = here.outside(c, {})) return bench.emit(0, bench.unsupported(c, why));

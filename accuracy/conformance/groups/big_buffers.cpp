@@ -65,7 +65,7 @@ void BigBuffers::neutral_operands(bool on_device) {
       no_room_ = obstacle(Why::memory, "an operand of so many elements is not kept on the host");
       continue;
     }
-    assay::Part whole{0, std::vector<std::byte>(buffer.payload)};
+    BufferPart whole{0, std::vector<std::byte>(buffer.payload)};
     for (std::size_t at = 0; at < whole.bytes.size(); at += o.size)
       std::memcpy(whole.bytes.data() + at, &o.neutral, o.size);
     buffer.given.push_back(std::move(whole));
@@ -112,7 +112,7 @@ void BigBuffers::choose(std::int64_t row, const Tensor& logits, std::int64_t of_
 std::vector<std::byte> BigBuffers::bytes_of(const Chosen& c, int b) const {
   std::vector<std::byte> all;
   for (std::size_t i = 0; i < c.parts[b]; ++i) {
-    const assay::Part& part = parts_[static_cast<std::size_t>(b)].wanted[c.first[b] + i];
+    const BufferPart& part = parts_[static_cast<std::size_t>(b)].wanted[c.first[b] + i];
     all.insert(all.end(), part.bytes.begin(), part.bytes.end());
   }
   return all;
@@ -197,7 +197,7 @@ Tensor pattern(Dtype dtype, std::int64_t V) {
 
 class Probe {
  public:
-  Probe(const Variant& v, PartLauncher& launcher, const Problem& p, double seconds)
+  Probe(const Variant& v, Launcher& launcher, const Problem& p, double seconds)
       : v_(v), launcher_(launcher), p_(p), seconds_(seconds), logits_(pattern(v.dtype, p.V)) {}
 
   /// The outputs of the rows `seen`, out of n rows, after only the blocks that own the rows `run` ran; if
@@ -219,7 +219,7 @@ class Probe {
 
  private:
   const Variant& v_;
-  PartLauncher& launcher_;
+  Launcher& launcher_;
   Problem p_;
   double seconds_;
   Tensor logits_;
@@ -241,7 +241,7 @@ std::vector<std::int64_t> spread(std::int64_t n, std::int64_t per_block) {
 
 /// What is shown at the problem's own row length V. `other_share`: set if the first block owns more or fewer
 /// rows when there are many rows.
-BlockOwners owners_at(const Variant& v, PartLauncher& launcher, const Problem& problem, double seconds,
+BlockOwners owners_at(const Variant& v, Launcher& launcher, const Problem& problem, double seconds,
                       bool& other_share) {
   const auto not_shown = [](const std::string& why) { return BlockOwners{0, obstacle(Why::executor, why)}; };
   const auto no_room = [](const PartOutcome& o) { return BlockOwners{0, no_room_of(o), o.wants}; };
@@ -340,7 +340,7 @@ Obstacle no_room_of(const PartOutcome& o) {
   return {o.wants == FaultKind::memory ? Why::memory : Why::executor, o.no_room};
 }
 
-BlockOwners block_owners(const Variant& v, PartLauncher& launcher, const Problem& problem, double seconds) {
+BlockOwners block_owners(const Variant& v, Launcher& launcher, const Problem& problem, double seconds) {
   bool other_share = false;
   const BlockOwners owners = owners_at(v, launcher, problem, seconds, other_share);
   // With the problem's full number of rows, offsets stay in range only if rows are shorter, and then blocks

@@ -9,7 +9,7 @@
 
 #include "accuracy/case/guarded.hpp"
 #include "accuracy/record.hpp"
-#include "kernels/isolation/parts.hpp"
+#include "kernels/candidate.hpp"
 #include "reference/tensor.hpp"
 
 namespace assay::conformance {
@@ -82,7 +82,6 @@ struct BlockOwners {
 /// smaller V, so that no offset exceeds 2^31 bytes. It is shown if chosen blocks alone write their rows with
 /// the same bits as a run of all blocks, and write every other row completely or not at all. `problem`: the
 /// case's problem, dense; `seconds`: the time after which a launch counts as hung.
-BlockOwners block_owners(const Variant& variant, PartLauncher& launcher, const Problem& problem,
-                         double seconds);
+BlockOwners block_owners(const Variant& variant, Launcher& launcher, const Problem& problem, double seconds);
 
 }  // namespace assay::conformance

@@ -89,8 +89,7 @@ TEST(Big, PartsComeBackAndNothingElseIsTouched) {
   // Three rows of a plugin in host memory: parts given and parts wanted, an untouched middle, bytes after the
   // end.
   const Variant v = isolation::kernel("right");
-  auto* const launcher = dynamic_cast<PartLauncher*>(v.launcher.get());
-  ASSERT_NE(launcher, nullptr);
+  ASSERT_TRUE(v.launcher->launches_parts());
   Problem p;
   p.rows = 3;
   p.V = p.in_pitch = p.out_pitch = 1 << 20;
@@ -98,7 +97,7 @@ TEST(Big, PartsComeBackAndNothingElseIsTouched) {
   t.set(0, 1, 1);
   BigBuffers b(v, p, -HUGE_VAL);
   for (const std::int64_t row : {0, 1, 2}) b.choose(row, t, 0, {5, 700000, 1048575});
-  const PartOutcome o = launcher->launch_parts(v, p, b.parts(), {});
+  const PartOutcome o = v.launcher->launch_parts(v, p, b.parts(), {});
   EXPECT_TRUE(o.launch.ok()) << o.launch.fault;
   EXPECT_EQ(o.guard + o.no_room + b.changed_inputs(), "");
   for (const PartBuffer& buffer : {b.parts()[1]})
@@ -112,7 +111,7 @@ TEST(Big, PartsComeBackAndNothingElseIsTouched) {
   PartOptions some;
   some.rows = {0};
   some.rows_per_block = 1;
-  EXPECT_NE(launcher->launch_parts(v, p, b.parts(), some).no_room, "");
+  EXPECT_NE(v.launcher->launch_parts(v, p, b.parts(), some).no_room, "");
 }
 
 /// Rows beyond 2^31 and 2^32 elements: gigabytes, and minutes on the executor.
@@ -159,10 +158,8 @@ Variant compiled(const char* entry, const std::vector<std::string>& args) {
 }
 
 BlockOwners owners(const Variant& v, std::int64_t V) {
-  auto* const launcher = dynamic_cast<PartLauncher*>(v.launcher.get());
-  EXPECT_NE(launcher, nullptr);
-  if (!launcher) return {};
-  return block_owners(v, *launcher, problem_of(v, v.op, (std::int64_t{1} << 31) / V + 3, V, 1, V), 60);
+  EXPECT_TRUE(v.launcher->launches_parts());
+  return block_owners(v, *v.launcher, problem_of(v, v.op, (std::int64_t{1} << 31) / V + 3, V, 1, V), 60);
 }
 
 TEST(BlockOwners, RowsInTurnAreToldAtTheirOwnLength) {

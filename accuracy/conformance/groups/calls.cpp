@@ -6,15 +6,14 @@
 
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
-#include "kernels/isolation/siblings.hpp"
+#include "kernels/candidate.hpp"
 
 namespace assay::conformance {
 namespace {
 
 /// The same kernel for other types, in the same worker.
 std::vector<Variant> siblings_of(const Variant& v) {
-  const auto* const launcher = dynamic_cast<const SiblingLauncher*>(v.launcher.get());
-  return launcher ? launcher->siblings() : std::vector<Variant>();
+  return v.launcher ? v.launcher->siblings() : std::vector<Variant>();
 }
 
 /// The calls of one case, folded into its record.

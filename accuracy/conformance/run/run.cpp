@@ -10,7 +10,7 @@
 #include "accuracy/conformance/run/second_look.hpp"
 #include "accuracy/status.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
-#include "kernels/isolation/costly.hpp"
+#include "kernels/candidate.hpp"
 #include "reference/error.hpp"
 #include "reference/parallel.hpp"
 #include "reference/text.hpp"
@@ -93,8 +93,7 @@ UnitPlan plan_groups(const std::vector<Group>& chosen, const Variant& variant,
 /// Every worker process has its own device context, which takes half a second to make. An interpreter's
 /// worker takes longer, because of what it loads.
 int threads_for(const Variant& v, const ConformanceOptions& options) {
-  const auto* const costly = dynamic_cast<const CostlyLauncher*>(v.launcher.get());
-  const int most = costly ? costly->most_workers() : 0;
+  const int most = v.launcher ? v.launcher->most_workers() : 0;
   if (options.threads <= 0 && most > 0) return std::min(thread_count(0), most);
   const bool few = options.threads <= 0 && !on_host(v.backend) && options.extent == Extent::quick;
   return few ? std::min(thread_count(0), 8) : thread_count(options.threads);

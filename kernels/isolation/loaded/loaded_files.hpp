@@ -16,6 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/candidate.hpp"
+
 namespace assay::isolation {
 
 // Which functions of the system a shared object imports that a launcher of a softmax has no need of.
@@ -25,15 +27,6 @@ namespace assay::isolation {
 /// file of 64 bits; empty for any other file. What a file finds by dlsym, and instructions such as syscall
 /// and rdtsc, are not seen.
 std::vector<std::string> unusual_imports(const std::filesystem::path& file);
-
-struct LoadedFile {
-  /// "library" (it can be executed), "module" (Python's source), "data", "package" (of Python: its name and
-  /// version), "runtime" (libraries of the system and the interpreter: how many).
-  std::string role;
-  std::string path;    // absolute; of a package its name, version and folder
-  std::string sha256;  // of a package: of its list of files (RECORD); of `runtime`: of names and sizes.
-                       // Empty: not known
-};
 
 class LoadedFiles {
  public:
@@ -66,13 +59,6 @@ class LoadedFiles {
   std::set<pid_t> workers_;
   std::map<std::string, LoadedFile> files_;
   std::set<std::string> runtime_, packages_;
-};
-
-/// A Launcher whose workers are asked.
-class LoadingLauncher {
- public:
-  virtual ~LoadingLauncher() = default;
-  virtual std::vector<LoadedFile> loaded_files() const = 0;
 };
 
 /// For the tests.

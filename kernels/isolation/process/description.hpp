@@ -27,14 +27,4 @@ std::shared_ptr<const Description> first_description(const std::string& file, co
                                                      const std::vector<std::string>& command,
                                                      std::shared_ptr<const Description> now);
 
-/// A Launcher of a kernel that describes itself.
-class DescribedLauncher {
- public:
-  virtual ~DescribedLauncher() = default;
-  /// Empty if it does not.
-  virtual std::string description_sha256() const = 0;
-  /// Of the shared object that was loaded; empty if it is none.
-  virtual std::string loaded_sha256() const = 0;
-};
-
 }  // namespace assay::isolation

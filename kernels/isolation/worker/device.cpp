@@ -25,10 +25,10 @@ void WorkerDevice::settle(Settled&) {}
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
+#include "kernels/candidate.hpp"
 #include "kernels/isolation/shared/device_pages.hpp"
 #include "kernels/isolation/shared/stopwatch.hpp"
 #include "kernels/isolation/shared/stopwatch_kernels.hpp"
-#include "kernels/isolation/shared/timed_sets.hpp"
 
 namespace assay::isolation {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/candidate.hpp"
 #include "kernels/fault_kind.hpp"
-#include "kernels/isolation/timed.hpp"
 #include "reference/test_folder.hpp"
 #include "reports/adopt/conclude.hpp"
 #include "reports/cli/adopt/steps.hpp"
@@ -24,7 +24,7 @@ constexpr double kMicroseconds = 7;
 
 /// Launches a kernel of the host executor, and says that each launch took 7 us. From the launch `from` on,
 /// the outcome is another one.
-class ClockOfItsOwn : public Launcher, public TimedLauncher {
+class ClockOfItsOwn : public Launcher {
  public:
   /// What it does where it takes itself for timed.
   enum class Cheat { none, skips_what_is_no_nan, keeps_its_first_outputs, says_half, says_half_of_samples };

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "kernels/adapter/compile/one_file.hpp"
-#include "kernels/isolation/process/description.hpp"
+#include "kernels/candidate.hpp"
 #include "kernels/isolation/process/process.hpp"
 #include "kernels/python/python_kernel.hpp"
 #include "reference/hash/sha256.hpp"
@@ -114,7 +114,7 @@ std::vector<CertifiedFile> judged_files(const std::string& word, const std::vect
     files.insert(files.end(), behind, read.end());
   }
   // What the workers loaded, whatever the path names by now.
-  if (const auto* const told = dynamic_cast<const isolation::DescribedLauncher*>(one.variant.launcher.get()))
+  if (const auto& told = one.variant.launcher)
     for (CertifiedFile& f : files)
       if (f.role == "binary" && !told->loaded_sha256().empty()) f.sha256 = told->loaded_sha256();
   return files;

@@ -39,8 +39,7 @@ std::string seen_from(const fs::path& folder, const std::string& path) {
 /// All targets are of one file, and share what it loads.
 std::vector<isolation::LoadedFile> loaded_by(const std::vector<Target>& targets) {
   for (const Target& t : targets)
-    if (const auto* const asked = dynamic_cast<isolation::LoadingLauncher*>(t.variant.launcher.get()))
-      return asked->loaded_files();
+    if (t.variant.launcher) return t.variant.launcher->loaded_files();
   return {};
 }
 

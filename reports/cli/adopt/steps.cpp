@@ -9,7 +9,6 @@
 #include "kernels/adapter/compile/one_file.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
-#include "kernels/isolation/timed.hpp"
 #include "reports/adopt/functions_used.hpp"
 #include "reports/cli/fuzz/fuzz_target.hpp"
 #include "reports/data/environment.hpp"
@@ -38,11 +37,9 @@ std::string why_not_searched(const Variant& v) {
 /// Empty, or why no speed is measured.
 std::string why_not_timed(const Variant& v, bool host_too) {
   if (v.backend == Backend::plugin) {
-    const auto* const timed = dynamic_cast<const TimedLauncher*>(v.launcher.get());
-    if (!timed) return v.key() + ": its launches are not timed";
     if (!v.operands.none()) return v.key() + ": it takes operands, and the sweep has rows of logits";
     if (const std::string other = not_plain_rows(v, v.op); !other.empty()) return v.key() + ": " + other;
-    const std::string why = timed->cannot_time();
+    const std::string why = v.launcher->cannot_time();
     return why.empty() ? "" : v.key() + ": " + why;
   }
   if (on_host(v.backend) && !host_too)

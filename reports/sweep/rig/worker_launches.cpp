@@ -10,11 +10,8 @@ namespace assay {
 void WorkerLaunches::choose(const Variant& variant) {
   if (worker_ == variant.launcher) return;
   forget();
-  auto* const timed = dynamic_cast<TimedLauncher*>(variant.launcher.get());
-  if (!timed) throw SweepUnsupported("its launcher can not time");
-  if (const std::string why = timed->cannot_time(); !why.empty()) throw SweepUnsupported(why);
+  if (const std::string why = variant.launcher->cannot_time(); !why.empty()) throw SweepUnsupported(why);
   worker_ = variant.launcher;
-  timed_ = timed;
 }
 
 namespace {
@@ -27,7 +24,7 @@ constexpr double kLeastLaunchUs = 0.2;
 TimedOutcome WorkerLaunches::run(const Variant& variant, const Problem& problem, const TimedSets& sets,
                                  const TimedLaunches& launches) {
   choose(variant);
-  TimedOutcome outcome = timed_->time(variant, problem, sets, launches);
+  TimedOutcome outcome = worker_->time(variant, problem, sets, launches);
   const LaunchOutcome& o = outcome.launch;
   if (o.ok() && outcome.us < kLeastLaunchUs * static_cast<double>(launches.count))
     throw SweepUnsupported("its work was not seen on the stream that it was given, so it can not be timed");
@@ -47,8 +44,7 @@ TimedOutcome WorkerLaunches::run(const Variant& variant, const Problem& problem,
 }
 
 void WorkerLaunches::forget() {
-  if (timed_) timed_->forget_sets();
-  timed_ = nullptr;
+  if (worker_) worker_->forget_sets();
   worker_.reset();
 }
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "kernels/isolation/timed.hpp"
+#include "kernels/candidate.hpp"
 #include "kernels/registry.hpp"
 
 namespace assay {
@@ -28,7 +28,6 @@ class WorkerLaunches {
 
  private:
   std::shared_ptr<Launcher> worker_;
-  TimedLauncher* timed_ = nullptr;  // a part of it
 };
 
 }  // namespace assay
