@@ -21,6 +21,7 @@ struct Start {
   char* const* environment;
   pid_t parent;
   const sigset_t& mask;
+  std::vector<int> moved;  // the child's descriptors, above every number that they get
   int error = 0;
 };
 
@@ -40,18 +41,25 @@ struct Start {
     prctl(PR_SET_PDEATHSIG, s.child.with_parent);
     if (getppid() != s.parent) _exit(127);
   }
-  const auto placed = [](int from, int to) {
-    return from == to ? fcntl(from, F_SETFD, 0) == 0 : dup2(from, to) >= 0;
-  };
   for (const auto& [resource, most] : s.child.limits) {
     rlimit now{};
     if (getrlimit(resource, &now) != 0) continue;
     now.rlim_cur = now.rlim_max = std::min(now.rlim_max, most);
     setrlimit(resource, &now);
   }
+  // A descriptor may have the number that another one gets: 0, if this process has no standard input.
+  const auto& descriptors = s.child.descriptors;
+  int above = 3;
+  for (const auto& [from, to] : descriptors) above = std::max(above, to + 1);
+  bool ready = true;
+  for (std::size_t i = 0; i < descriptors.size(); ++i) {
+    s.moved[i] = fcntl(descriptors[i].first, F_DUPFD_CLOEXEC, above);
+    ready = ready && s.moved[i] >= 0;
+  }
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-  bool ready = nothing >= 0 && placed(nothing, 0);
-  for (const auto& [from, to] : s.child.descriptors) ready = ready && placed(from, to);
+  ready = ready && nothing >= 0 && (nothing == 0 ? fcntl(0, F_SETFD, 0) == 0 : dup2(nothing, 0) == 0);
+  for (std::size_t i = 0; i < descriptors.size(); ++i)
+    ready = ready && dup2(s.moved[i], descriptors[i].second) >= 0;
   if (ready) {
     sigprocmask(SIG_SETMASK, &s.mask, nullptr);
     (std::strchr(s.program, '/') ? execve : execvpe)(s.program, s.argv, s.environment);
@@ -85,9 +93,13 @@ int start(const Child& child, pid_t& pid) {
   sigemptyset(&none);
   sigfillset(&every);
   pthread_sigmask(SIG_BLOCK, &every, &before);
-  Start s{child,       child.program.empty() ? argv[0] : child.program.c_str(),
-          argv.data(), child.environment ? own.data() : environ,
-          getpid(),    child.apart ? none : before};
+  Start s{child,
+          child.program.empty() ? argv[0] : child.program.c_str(),
+          argv.data(),
+          child.environment ? own.data() : environ,
+          getpid(),
+          child.apart ? none : before,
+          std::vector<int>(child.descriptors.size(), -1)};
   const pid_t started = forked(s);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (s.error == 0)
