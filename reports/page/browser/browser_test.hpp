@@ -55,7 +55,7 @@ class Browser {
     // The browser reads from 3 and writes to 4. None of ours may have these numbers before.
     const int in = fcntl(to[0], F_DUPFD_CLOEXEC, 20), out = fcntl(from[1], F_DUPFD_CLOEXEC, 20);
     close(to[0]), close(from[1]);
-    const int log = open((folder / "log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    const int log = ::open((folder / "log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     // It leads a group, so that its processes end with it.
     const int error = isolation::start(
         {.words = {program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
