@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "accuracy/conformance/hangs.hpp"
+#include "accuracy/engine.hpp"
 #include "accuracy/record.hpp"
 #include "kernels/registry.hpp"
 #include "reference/k_range.hpp"
@@ -89,8 +90,6 @@ enum class Part { all, cheap, costly };
 /// The groups of groups/, in report order.
 std::span<const Group> groups();
 
-class Keeper;
-
 struct ConformanceOptions {
   std::vector<std::string> only;  // names of groups; empty: all but the optional ones
   std::vector<std::string> also;  // optional groups, in addition to those
@@ -113,26 +112,16 @@ struct ConformanceOptions {
   /// from any thread.
   std::function<std::unique_ptr<ElementObserver>(const Variant&, const ConformanceCase&)> observe;
   std::function<void(std::int64_t done, std::int64_t planned)> progress;  // from any thread, serialised
-  /// Where finished records are kept, so that a later run need not make them again; may be null.
-  Keeper* keeper = nullptr;
+  /// Where records are kept that will not change any more, but for what is derived from all at the end.
+  Kept kept = {};
+  /// True for cases that are made again although their record was kept; may be empty.
+  std::function<bool(const ConformanceCase&)> again = {};
   /// Shared by all runs on one kernel; null: hangs are only counted by group.
   std::shared_ptr<Hangs> hangs = {};
   /// Called when something needs words while the run goes on. From any thread; may be empty.
   std::function<void(const std::string& words)> tell;
-  /// The run among others that share a keeper; the search for a contract makes several.
+  /// The run among others that keep records in one place; the search for a contract makes several.
   std::string run_name = {};
-};
-
-/// Keeps the records of a run as they are finished.
-class Keeper {
- public:
-  virtual ~Keeper() = default;
-  /// The record that an earlier run made of the case; empty if there is none. `blank`: the record of the case
-  /// before it ran. Called from any thread, as keep is.
-  virtual std::optional<Record> earlier(const std::string& run_name, const ConformanceCase& c,
-                                        const Record& blank) = 0;
-  /// A record that will not change any more, but for what is derived from all records at the end.
-  virtual void keep(const std::string& run_name, const Record& blank, const Record& made) = 0;
 };
 
 struct ConformanceResult {

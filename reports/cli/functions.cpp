@@ -99,27 +99,35 @@ int run_functions_command(const FunctionsArguments& o) {
   run.open_journal();
   FunctionsReport r;
   r.environment = environment();
-  for (const functions::Function* f : selected) {
-    say("{} of {}: {}\n", r.functions.size() + 1, selected.size(), f->id());
-    r.functions.push_back(run.finished_or<FunctionResult>(f->id(), [&] {
-      return measure(*f, {o.stride, o.threads});
-    }));
-  }
+  // Each of them uses all threads.
+  std::vector<RunUnit> units;
+  for (const functions::Function* f : selected) units.push_back({.name = f->id(), .exclusive = true});
+  r.functions = run.units<FunctionResult>(units, 1, [&](std::size_t i) {
+    say("{} of {}: {}\n", i + 1, selected.size(), selected[i]->id());
+    return measure(*selected[i], {o.stride, o.threads});
+  });
   if (o.pairs)
     for (Backend backend : {Backend::cuda, Backend::host}) {
       if (!o.backend.empty() && o.backend != name(backend)) continue;
       // The executor computes thousands of rows a second, not a billion.
       const std::int64_t stride = on_host(backend) ? std::max(o.stride, kHostPairStride) : o.stride;
-      for (const Variant* v : pair_variants(backend)) {
-        say("every pair: {}\n", v->key());
-        r.pairs.push_back(run.finished_or<PairResult>("pairs " + v->key(),
-                                                      [&] { return measure_pairs(*v, stride, o.threads); }));
-      }
+      const std::vector<const Variant*> variants = pair_variants(backend);
+      units.clear();
+      for (const Variant* v : variants) units.push_back({.name = "pairs " + v->key(), .exclusive = true});
+      std::ranges::move(run.units<PairResult>(units, 1,
+                                              [&](std::size_t i) {
+                                                say("every pair: {}\n", variants[i]->key());
+                                                return measure_pairs(*variants[i], stride, o.threads);
+                                              }),
+                        std::back_inserter(r.pairs));
     }
-  if (o.quotients) {
-    say("every quotient\n");
-    r.quotients = run.finished_or<QuotientSweep>("quotients", [&] { return sweep_quotients(o.stride); });
-  }
+  if (o.quotients)
+    r.quotients = run.units<QuotientSweep>({{.name = "quotients", .exclusive = true}}, 1,
+                                           [&](std::size_t) {
+                                             say("every quotient\n");
+                                             return sweep_quotients(o.stride);
+                                           })
+                      .front();
   r.seconds = run.seconds();
   const int status = functions_passed(r) ? kPassed : functions_ran(r) ? kFailed : kEnvironment;
   run.finish({{"functions.json", render_functions_json(r)}, {"functions.html", render_functions_page(r)}},

@@ -13,9 +13,8 @@
 #include "reference/k_range.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/data/files.hpp"
+#include "reports/cli/run_frame.hpp"
 #include "reports/data/say.hpp"
-#include "reports/out/out_folder.hpp"
 #include "reports/runs/manifest.hpp"
 #include "reports/runs/output_names.hpp"
 
@@ -23,7 +22,8 @@ namespace assay {
 namespace {
 
 struct InputsArguments {
-  std::string out, op = "softmax";
+  FrameOptions run;
+  std::string op = "softmax";
   std::vector<std::string> dtypes = {"f32"}, families;
   std::vector<std::int64_t> sizes = {1, 2, 33, 1000, 4099, 32000};
   std::optional<std::int64_t> rows;
@@ -63,18 +63,19 @@ int run_inputs_command(const InputsArguments& o) {
   }
   if (entries.empty()) throw InputError("no family exists for these dtypes and V");
 
-  const OutFolder out(o.out);
+  RunFrame run(o.run);
+  run.open_folder();
   std::int64_t elements = 0;
   for (const auto& [e, f] : entries) {
-    write_npy(out / e.file, make_input(*f, e.dtype, e.V, e.rows, o.seed), Bf16::as_u2);
+    write_npy(run / e.file, make_input(*f, e.dtype, e.V, e.rows, o.seed), Bf16::as_u2);
     m.entries.push_back(e);
     elements += e.rows * e.V;
   }
   // Written last: a folder with a manifest is complete.
-  write_files({{out / kManifest, render_manifest(m, o.out)}});
+  run.finish({{kManifest, render_manifest(m, o.run.out)}}, std::ssize(m.entries), kPassed);
   tell("{} files, {} elements: {}\nwrite the outputs of NAME.npy as {}{} beside it, then: assay grade {}\n",
-       m.entries.size(), elements, (out / kManifest).string(), values_beside("NAME.npy", m.op).string(),
-       selects(m.op) ? " and " + indices_beside("NAME.npy").string() : "", o.out);
+       m.entries.size(), elements, (run / kManifest).string(), values_beside("NAME.npy", m.op).string(),
+       selects(m.op) ? " and " + indices_beside("NAME.npy").string() : "", o.run.out);
   return kPassed;
 }
 
@@ -83,7 +84,7 @@ int run_inputs_command(const InputsArguments& o) {
 static void add_inputs_command(CLI::App& app, int& status) {
   auto o = std::make_shared<InputsArguments>();
   CLI::App* c = app.add_subcommand("inputs", "the input families as .npy files, for outputs made elsewhere");
-  add_out(*c, o->out, "folder for the files and manifest.json")->required();
+  add_out(*c, o->run.out, "folder for the files and manifest.json")->required();
   c->add_option("--op", o->op, "what will be computed from them: " + names_of_ops_from_logits())
       ->capture_default_str();
   c->add_option("--dtype", o->dtypes, "f16, bf16 (as uint16), f32")->capture_default_str();

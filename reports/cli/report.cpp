@@ -18,11 +18,9 @@
 #include "reports/data/say.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/data/worst_case.hpp"
-#include "reports/out/record_journal.hpp"
 #include "reports/records/compare.hpp"
 #include "reports/records/record_lines.hpp"
 #include "reports/runs/oracle_speed_data.hpp"
-#include "reports/runs/profile.hpp"
 #include "reports/terminal/answer.hpp"
 
 namespace assay {
@@ -93,12 +91,9 @@ int run_report_command(ReportArguments& o) {
   tell("plan: {}\n", describe(plan));
   flush_output();
 
-  // The page's profiles are made while their cases are judged, so these cases run in any case.
-  RecordJournal keeper(run.open_journal(),
-                       [](const conformance::ConformanceCase& c) { return profiled(c.family, c.V); });
   Progress progress;
   RunOptions run_options;
-  run_options.keeper = &keeper;
+  run_options.kept = run.open_journal().kept();
   run_options.threads = o.threads;
   run_options.progress = [&progress](std::int64_t done, std::int64_t planned) { progress(done, planned); };
   // Measured before the report uses all cores. A narrowed run does not need it.

@@ -7,15 +7,12 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <mutex>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "reference/fields.hpp"
-#include "reference/parallel.hpp"
+#include "accuracy/engine.hpp"
 #include "reports/data/files.hpp"
 #include "reports/out/journal.hpp"
 #include "reports/out/out_folder.hpp"
@@ -53,6 +50,7 @@ class RunFrame {
   /// Opens the folder's journal as --resume says. Throws InputError. When the run is interrupted from now on,
   /// it says how to go on.
   Journal& open_journal();
+  Journal& journal() { return *journal_; }
   /// The same for a run that keeps what it has finished in a file of its own.
   void note_interrupts(const std::string& file, const std::atomic<std::int64_t>& finished);
 
@@ -63,29 +61,10 @@ class RunFrame {
   /// The whole path of a file, for people.
   std::string shown(const std::string& name) const;
 
-  /// The result of a unit of work: as an earlier run kept it under this name, or as `make` makes it now. Then
-  /// it is kept. From any thread.
-  template <class Result, class Make>
-  Result finished_or(const std::string& name, Make&& make) {
-    if (const std::optional<nlohmann::json> kept = journal_->take(name))
-      return fields_from_json<Result>(*kept);
-    Result made = make();
-    journal_->add(name, fields_to_json(made));
-    return made;
-  }
-  /// The same for many units, several at a time on so many threads (0: one per core). `names[i]`: of the unit
-  /// that make(i) makes. `told(i, result, done)`: called after each, one at a time.
-  template <class Result, class Make, class Told>
-  std::vector<Result> units(const std::vector<std::string>& names, int threads, Make&& make, Told&& told) {
-    std::vector<Result> all(names.size());
-    std::mutex mutex;
-    std::size_t done = 0;
-    parallel_for(names.size(), threads, [&](std::size_t i) {
-      all[i] = finished_or<Result>(names[i], [&] { return make(i); });
-      const std::lock_guard<std::mutex> lock(mutex);
-      told(i, all[i], ++done);
-    });
-    return all;
+  /// The facts of the units, kept in the journal (facts_of_units).
+  template <class Facts, class Make, class Told = NothingToTell>
+  std::vector<Facts> units(const std::vector<RunUnit>& units, int threads, Make&& make, Told&& told = {}) {
+    return facts_of_units<Facts>(units, threads, journal_->kept(), make, told);
   }
 
   /// Writes the files, and that this part is finished, if there are several: it made so many records and ends

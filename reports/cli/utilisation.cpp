@@ -73,24 +73,24 @@ std::vector<KeyResults> search_all(RunFrame& run, const std::vector<const Varian
                                    const UtilisationArguments& o) {
   std::vector<KeyResults> all;
   std::vector<std::size_t> searched;
-  std::vector<std::string> names;
+  std::vector<RunUnit> units;
   std::size_t skipped = 0;
   for (const Variant* v : keys) {
     KeyResults& k = all.emplace_back(KeyResults{v, fuzz::not_searched(*v), {}});
     if (k.skipped.empty()) k.skipped = unavailable_reason(v->backend);
     if (k.skipped.empty()) {
       searched.push_back(all.size() - 1);
-      names.push_back(v->key());
+      units.push_back({.name = v->key()});
     } else {
       say("{} of {} keys: {}: not searched: {}\n", ++skipped, keys.size(), v->key(), k.skipped);
     }
   }
   run.units<Found>(
-      names, o.threads,
+      units, o.threads,
       [&](std::size_t i) { return Found{fuzz::largest_shares(*keys[searched[i]], o.search)}; },
       [&](std::size_t i, Found& f, std::size_t done) {
         all[searched[i]].results = std::move(f.results);
-        say("{} of {} keys: {}\n", skipped + done, keys.size(), names[i]);
+        say("{} of {} keys: {}\n", skipped + done, keys.size(), units[i].name);
       });
   return all;
 }

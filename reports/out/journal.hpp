@@ -8,12 +8,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <mutex>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "accuracy/engine.hpp"
 #include "reports/data/files.hpp"
 #include "reports/out/out_folder.hpp"
 
@@ -38,6 +38,11 @@ class Journal {
   std::optional<nlohmann::json> take_last(const std::string& name);
   /// Appends. Thread-safe.
   void add(const std::string& name, const nlohmann::json& what);
+  /// This journal, for the engine.
+  Kept kept() {
+    return {[this](const std::string& name) { return take(name); },
+            [this](const std::string& name, const nlohmann::json& what) { add(name, what); }};
+  }
   /// The run's own files are written: the journal is no longer needed.
   void finish();
 

@@ -134,14 +134,6 @@ ShardEnd read_shard_file(const std::filesystem::path& file) {
   return shard_from_text(read_file(file), file.string());
 }
 
-void keep_shard(std::vector<std::string>& words, const Shard& shard) {
-  std::vector<std::string> mine;
-  for (auto i = static_cast<std::size_t>(shard.index); i < words.size();
-       i += static_cast<std::size_t>(shard.count))
-    mine.push_back(std::move(words[i]));
-  words = std::move(mine);
-}
-
 std::vector<std::size_t> dealt_to(const Shard& shard, const std::vector<double>& weights) {
   std::vector<std::size_t> mine;
   const auto order = largest_first(weights.size(), [&](std::size_t i) { return weights[i]; });

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace assay {
@@ -73,7 +74,14 @@ ShardEnd read_shard_file(const std::filesystem::path& file);
 /// Every index below `weights.size()` belongs to exactly one part.
 std::vector<std::size_t> dealt_to(const Shard& shard, const std::vector<double>& weights);
 
-/// Keeps every `count`th word, from `index` on.
-void keep_shard(std::vector<std::string>& words, const Shard& shard);
+/// Keeps every `count`th, from `index` on.
+template <class T>
+void keep_shard(std::vector<T>& all, const Shard& shard) {
+  std::vector<T> mine;
+  for (auto i = static_cast<std::size_t>(shard.index); i < all.size();
+       i += static_cast<std::size_t>(shard.count))
+    mine.push_back(std::move(all[i]));
+  all = std::move(mine);
+}
 
 }  // namespace assay

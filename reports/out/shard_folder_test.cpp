@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <set>
+#include <vector>
 
 #include "reference/error.hpp"
 
@@ -65,6 +67,21 @@ TEST(Shards, ABatchScriptOfSlurmIsNotDivided) {
   EXPECT_EQ(shard_of("").count, 1);
   unsetenv("SLURM_STEP_ID");
   for (const auto& [name, value] : batch) unsetenv(name);
+}
+
+TEST(Shards, EveryPieceBelongsToOnePart) {
+  const std::vector<double> weights = {1, 5, 3, 5, 0, 2, 2};
+  for (const int count : {1, 2, 3, 9}) {
+    std::multiset<std::size_t> dealt, kept;
+    for (int index = 0; index < count; ++index) {
+      for (const std::size_t i : dealt_to({index, count}, weights)) dealt.insert(i);
+      std::vector<std::size_t> all = {0, 1, 2, 3, 4, 5, 6};
+      keep_shard(all, {index, count});
+      kept.insert(all.begin(), all.end());
+    }
+    EXPECT_EQ(dealt, (std::multiset<std::size_t>{0, 1, 2, 3, 4, 5, 6})) << count;
+    EXPECT_EQ(kept, dealt) << count;
+  }
 }
 
 }  // namespace

@@ -70,8 +70,8 @@ std::map<std::string, std::string> behaviours(const Plan& plan, const std::vecto
 }
 
 /// Runs the plan's units in this process, by the runner of `assay check`.
-std::vector<Record> run_units(const Plan& plan, const Selection& selection, const RunOptions& options,
-                              Profiles& profiles) {
+std::vector<Record> judged(const Plan& plan, const Selection& selection, const RunOptions& options,
+                           Profiles& profiles) {
   conformance::ConformanceOptions how;
   how.report = true;
   how.seed = selection.seed;
@@ -79,7 +79,9 @@ std::vector<Record> run_units(const Plan& plan, const Selection& selection, cons
   how.logits = selection.logits;
   how.narrow.pitch = selection.pitch;
   how.progress = options.progress;
-  how.keeper = options.keeper;
+  how.kept = options.kept;
+  // The page's profiles are made while their cases are judged, so these cases run in any case.
+  how.again = [](const conformance::ConformanceCase& c) { return profiled(c.family, c.V); };
   how.observe = [&](const Variant& v, const conformance::ConformanceCase& c) {
     return profiles.observer(v, c);
   };
@@ -142,7 +144,7 @@ ReportData run_report(const Plan& plan, const Selection& selection, const RunOpt
   if (plan.probes) data.families.push_back({kProbeFamily, kProbeWhy});
 
   Profiles profiles;
-  data.records = run_units(plan, selection, options, profiles);
+  data.records = judged(plan, selection, options, profiles);
   data.profiles = profiles.sorted();
   // A record that passed behaves as its key does.
   const auto like = behaviours(plan, data.records, options);

@@ -13,8 +13,8 @@ namespace assay {
 struct RunOptions {
   int threads = 0;  // 0: one per core
   std::function<void(std::int64_t done, std::int64_t planned)>
-      progress;                           // called from any thread, one call at a time
-  conformance::Keeper* keeper = nullptr;  // of finished records; may be null
+      progress;        // called from any thread, one call at a time
+  Kept kept = {};      // where finished records are kept
   bool probes = true;  // probe every key, to record what it behaves like; some 50 ms per key
 };
 

@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "accuracy/engine.hpp"
 #include "accuracy/reproduce.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
@@ -34,14 +35,14 @@ class Sweep {
       const Spent spent(result_.seconds.all);
       const auto begin = std::chrono::steady_clock::now();
       result_.planned = static_cast<std::int64_t>(plan.size());
-      std::int64_t done = 0;
-      for (const SweepJob& j : plan) {
+      std::vector<RunUnit> units(plan.size(), {.exclusive = true});
+      run_units(units, 1, [&](std::size_t i, int) {
         const std::chrono::duration<double> since = std::chrono::steady_clock::now() - begin;
         if (result_.stopped.empty() && options_.budget_seconds > 0 && since.count() > options_.budget_seconds)
           result_.stopped = fmt::format("the budget of {:g} s was spent", options_.budget_seconds);
-        one(j);
-        if (options_.progress) options_.progress(++done, result_.planned);
-      }
+        one(plan[i]);
+        if (options_.progress) options_.progress(static_cast<std::int64_t>(i) + 1, result_.planned);
+      });
       settle(0);
       const Spent writing(result_.seconds.files);
       file_.compact();

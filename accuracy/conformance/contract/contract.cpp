@@ -135,7 +135,7 @@ class Search {
     o.narrow = narrow;
     o.threads = 1;
     o.progress = {};
-    o.keeper = nullptr;
+    o.kept = {};
     return ConformanceRun([&] { return declared(make_(), words); }, o).records();
   }
 

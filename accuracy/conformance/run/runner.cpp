@@ -28,6 +28,10 @@ bool replaces(const LaunchOutcome& lost, const Record* r) {
   return !lost.ok() && !(lost.kind == FaultKind::died && r && r->status != Status::pass);
 }
 
+std::string kept_name(const ConformanceOptions& o, const Record& blank) {
+  return o.run_name + "|" + identity(blank);
+}
+
 Disturbance disturbance_of(const Variant& v) {
   return v.launcher ? v.launcher->disturbance() : Disturbance();
 }
@@ -41,15 +45,16 @@ Runner::Runner(UnitPlan plan, const ConformanceOptions& options) : plan_(std::mo
 }
 
 void Runner::run(const Variant& first, const std::function<Variant()>& make, int threads) {
-  const std::vector<std::size_t> order =
-      largest_first(plan_.units.size(), [this](std::size_t i) { return plan_.units[i].unit.weight; });
-  std::vector<std::unique_ptr<Bench>> benches(static_cast<std::size_t>(workers_for(order.size(), threads)));
+  std::vector<RunUnit> units;
+  for (const PlannedUnit& p : plan_.units)
+    units.push_back({.weight = p.unit.weight, .exclusive = p.unit.exclusive});
+  std::vector<std::unique_ptr<Bench>> benches(static_cast<std::size_t>(workers_for(units.size(), threads)));
   benches[0] = std::make_unique<Bench>(first, options_);
   bool scarce = false;
-  parallel_for_workers(
-      order.size(), threads,
+  run_units(
+      units, threads,
       [&](std::size_t i, int worker) {
-        run_unit(*benches[static_cast<std::size_t>(worker)], plan_.units[order[i]]);
+        run_unit(*benches[static_cast<std::size_t>(worker)], plan_.units[i]);
       },
       [&](int worker) {
         if (scarce) return false;
@@ -121,11 +126,7 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p) {
     cases.push_back(all[i]);
     place.push_back(i);
   }
-  if (!cases.empty() && bench.go_on()) {
-    std::unique_lock<std::mutex> exclusive(exclusive_, std::defer_lock);
-    if (p.unit.exclusive) exclusive.lock();
-    p.unit.run(bench, cases);
-  }
+  if (!cases.empty() && bench.go_on()) p.unit.run(bench, cases);
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (emitted[i]) continue;
     Record r = bench.blank(all[i]);
@@ -142,20 +143,22 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p) {
 
 std::optional<Record> Runner::earlier(const Bench& bench, Patience& patience,
                                       const ConformanceCase& c) const {
-  if (!options_.keeper) return {};
-  std::optional<Record> r = options_.keeper->earlier(options_.run_name, c, bench.blank(c));
+  if (!options_.kept.take) return {};
+  const auto kept = options_.kept.take(kept_name(options_, bench.blank(c)));
+  if (!kept || (options_.again && options_.again(c))) return {};
+  Record r = record_from_json(*kept);
   // The group is left when it would have been left without the interruption.
-  patience.crashes += r && r->status == Status::crashed;
-  patience.hangs += r && r->status == Status::hung;
+  patience.crashes += r.status == Status::crashed;
+  patience.hangs += r.status == Status::hung;
   return r;
 }
 
 void Runner::keep(const Bench& bench, const ConformanceCase& c, const Record& r, const Disturbance& d) const {
-  if (options_.keeper && !d.any()) options_.keeper->keep(options_.run_name, bench.blank(c), r);
+  if (options_.kept.add && !d.any()) options_.kept.add(kept_name(options_, bench.blank(c)), to_json(r));
 }
 
 void Runner::keep_settled(const Variant& variant) const {
-  if (!options_.keeper) return;
+  if (!options_.kept.add) return;
   Bench bench(variant, options_);
   for (std::size_t i = 0; i < records.size(); ++i) {
     if (!disturbed[i].any()) continue;

@@ -49,7 +49,7 @@ class Runner {
   /// launcher. `disturbance`: set to what happened to the launch that may have a cause outside the kernel.
   Record alone(const Variant& variant, std::size_t record, Disturbance* disturbance = nullptr) const;
 
-  /// Gives the keeper the records of cases that were disturbed, and then looked at again.
+  /// Keeps the records of cases that were disturbed, and then looked at again.
   void keep_settled(const Variant& variant) const;
 
   /// In plan order.
@@ -63,14 +63,14 @@ class Runner {
   void put(std::size_t at, Record r, Disturbance disturbance);
   /// The record that an earlier run kept of the case.
   std::optional<Record> earlier(const Bench& bench, Patience& patience, const ConformanceCase& c) const;
-  /// Gives a settled record to the keeper.
+  /// Keeps a settled record.
   void keep(const Bench& bench, const ConformanceCase& c, const Record& r, const Disturbance& d) const;
 
   const UnitPlan plan_;
   const ConformanceOptions& options_;
   std::map<const Group*, Patience> patience_;
   Deaths deaths_;
-  std::mutex mutex_, exclusive_;
+  std::mutex mutex_;
   std::int64_t done_ = 0;
 };
 

@@ -4,10 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "kernels/candidate.hpp"
 #include "reference/error.hpp"
@@ -26,7 +24,6 @@
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/out/command_line.hpp"
-#include "reports/out/record_journal.hpp"
 #include "reports/page/folder/write_report.hpp"
 #include "reports/records/record_lines.hpp"
 #include "reports/terminal/answer.hpp"
@@ -34,43 +31,11 @@
 namespace assay {
 namespace {
 
-struct AdoptArguments {
-  std::string kernel, op, out = "out/adopt", require, budget, sign;
-  TargetOptions targets;
-  RunSeed seed;
-  conformance::ConformanceOptions run;
+struct AdoptArguments : JudgeOptions {
+  AdoptArguments() { frame.out = "out/adopt"; }
+  std::string kernel, budget, sign;
   StepOptions steps;
-  Asked asked;
-  AnswerOptions answer;
-  bool quick = false, full = false, accept_limits = false, resume = false, shared = false;
-  int device = 0;
 };
-
-void check_arguments(AdoptArguments& o) {
-  if (o.quick && o.full) throw InputError("--quick and --full: give only one of them");
-  if (!o.op.empty()) {
-    o.run.narrow.op = parse_op(o.op);
-    o.targets.source.op = o.op;
-    if (!o.run.narrow.op) throw InputError("--op " + o.op + ": unknown operation");
-  }
-  if (!o.steps.fuzz_time.empty()) seconds_of(o.steps.fuzz_time);
-  if (!o.budget.empty()) o.steps.sweep_seconds = seconds_of(o.budget, "--budget");
-  o.targets.words = {o.kernel};
-  o.run.extent = o.quick  ? conformance::Extent::quick
-                 : o.full ? conformance::Extent::full
-                          : conformance::Extent::normal;
-  o.run.more = groups_of_programs();
-  o.run.patience = std::min(1.0, o.targets.timeout_seconds / TargetOptions().timeout_seconds);
-  o.steps.threads = o.run.threads;
-  if (o.quick) o.steps.stride = 65537;
-}
-
-/// Draws the seed, once the kernel's bytes are known: nobody can fit a kernel to its inputs.
-void settle_seed(AdoptArguments& o, const OutFolder& out) {
-  settle(o.seed, out.path(), o.resume);
-  o.run.seed = o.steps.seed = o.seed.value;
-  seed_properties(o.run.seed);
-}
 
 /// What is known before anything runs.
 AdoptionFacts begin_facts(const AdoptArguments& o, std::vector<CertifiedFile> files,
@@ -92,31 +57,31 @@ AdoptionFacts begin_facts(const AdoptArguments& o, std::vector<CertifiedFile> fi
 }
 
 /// Runs the check, and writes it into out/check, so that it is there whatever the next steps do.
-ReportData check_and_write(const std::vector<Target>& targets, const AdoptArguments& o, const OutFolder& out,
-                           Journal& journal) {
-  RecordJournal keeper(journal);
+ReportData check_and_write(const std::vector<Target>& targets, const AdoptArguments& o, const Asked& asked,
+                           const std::filesystem::path& folder) {
   const std::unique_ptr<DeviceLock> lock = o.shared ? nullptr : lock_device(targets);
-  ReportData data = run_check(targets, o.run, o.quick, o.asked, keeper);
+  ReportData data = run_check(targets, o.run, o.quick, asked);
   add_seed(data.environment, o.seed);
-  prepare_folder(out / "check");
+  prepare_folder(folder);
   write_report(
-      out / "check", data,
+      folder, data,
       {{"records.jsonl", lines_of(data.records, data.environment)}, {"contract.json", contracts_of(data)}});
   return data;
 }
 
 /// Makes the certificate from the files of the folder, as `assay verify` will do, and signs it.
-Certificate write_certificate(const AdoptionFacts& facts, const OutFolder& out, const std::string& key) {
+Certificate write_certificate(const AdoptionFacts& facts, const std::filesystem::path& out,
+                              const std::string& key) {
   // The pages of the steps lead to that of the certificate, and their hashes are of what they are then.
   write_files({{out / kFactsFile, render_facts(facts)}, {out / "certificate.html", std::string()}});
   link_pages(out / "check");
-  const Certificate c = certificate_in(out.path(), data_in(out.path()));
+  const Certificate c = certificate_in(out, data_in(out));
   const std::string text = render_certificate(c);
   write_files({{out / "certificate.json", text},
                {out / "certificate.html", render_certificate_page(c)},
                {out / "badge.svg", render_badge(c)},
                {out / "badge.md", badge_line(c, "") + "\n"}});
-  link_pages(out.path());
+  link_pages(out);
   remove_signature(out / "certificate.json");
   if (!key.empty()) sign(out / "certificate.json", text, key);
   return c;
@@ -148,16 +113,15 @@ std::vector<Target> within_contract(std::vector<Target> targets, const ReportDat
 }
 
 int run_adopt_command(AdoptArguments& o) {
-  VerdictOutput answer(o.answer);
-  o.asked = {o.targets.source.declare, choose_machine_and_region(o.require, o.device),
-             !o.targets.source.entry.empty()};
-  check_arguments(o);
+  RunFrame run(o.frame);
+  const Asked asked = settle_options(o);
+  if (!o.steps.fuzz_time.empty()) seconds_of(o.steps.fuzz_time);
+  if (!o.budget.empty()) o.steps.sweep_seconds = seconds_of(o.budget, "--budget");
+  o.targets.words = {o.kernel};
+  o.steps.threads = o.run.threads;
+  if (o.quick) o.steps.stride = 65537;
   refuse_idle_options(o.targets.words, o.targets.source);
-  const std::vector<Target> targets = resolve_targets(o.targets, true);
-  std::set<std::string> keys;
-  for (const Target& t : targets)
-    if (!keys.insert(t.variant.key()).second)
-      throw InputError("two targets are called " + t.variant.key() + ": adopt one at a time, or use --name");
+  const std::vector<Target> targets = distinct_targets(o, "adopt");
   // Without a case there is nothing to certify.
   const auto runs = [](const Target& t) { return !t.died && cannot_launch(t.variant).empty(); };
   if (std::none_of(targets.begin(), targets.end(), runs) && !targets.front().died) {
@@ -165,19 +129,19 @@ int run_adopt_command(AdoptArguments& o) {
     if (!more.empty()) more.pop_back();
     throw EnvironmentError(o.kernel + ": " + why + (more.empty() ? "" : ": " + more));
   }
-  const OutFolder out(o.out);
+  const std::filesystem::path& out = run.open_folder();
   if (!o.sign.empty()) require_key(o.sign);
   std::vector<CertifiedFile> files = judged_files(o.kernel, targets);
   settle_seed(o, out);
-  Journal journal(out, o.resume);
-  const InterruptNote note(journal.path(), journal.finished());
-  if (journal.found() == 0) set_sweep_aside(out);
+  o.steps.seed = o.seed.value;
+  o.run.kept = run.open_journal().kept();
+  if (run.journal().found() == 0) set_sweep_aside(out);
   AdoptionFacts facts = begin_facts(o, std::move(files), targets);
-  const ReportData data = check_and_write(targets, o, out, journal);
+  const ReportData data = check_and_write(targets, o, asked, out / "check");
   if (check_step(data, o.run.seed).state == Status::pass) {
     const std::vector<Target> within = within_contract(targets, data);
-    fuzz_step(within, o.steps, out, journal, facts);
-    functions_step(within, o.steps, out, facts);
+    fuzz_step(within, o.steps, run, facts);
+    functions_step(within, o.steps, run, facts);
     const std::unique_ptr<DeviceLock> lock = o.shared ? nullptr : lock_device(targets);
     sweep_step(within, o.steps, out, facts);
   }
@@ -185,16 +149,15 @@ int run_adopt_command(AdoptArguments& o) {
   facts.imports = imports_of(targets);
   const Certificate c = write_certificate(facts, out, o.sign);
   const std::string signature = o.sign.empty() ? "unsigned" : "signed with " + o.sign;
-  journal.finish();
+  run.finish({}, std::ssize(data.records), c.exit_status);
   print_verdict(render_certificate_terminal(c) + "  " + signature + "\n");
   tell("{}certificate: {}\npage: {}\nbadge: {}\n", seed_line(data.environment),
-       (out / "certificate.json").string(), std::filesystem::absolute(out / "certificate.html").string(),
-       badge_line(c, out.path().string()));
+       (out / "certificate.json").string(), run.shown("certificate.html"), badge_line(c, out.string()));
   VerdictDocument document = document_of_adoption(c, data);
   document.environment.emplace_back("signature", signature);
-  return answer.give(document, out.path(),
-                     {"certificate.json", "certificate.html", "badge.svg", "badge.md", "check/records.jsonl",
-                      "check/index.html"});
+  run.wrote({"certificate.json", "certificate.html", "badge.svg", "badge.md", "check/records.jsonl",
+             "check/index.html"});
+  return run.give(std::move(document));
 }
 
 }  // namespace
@@ -228,10 +191,9 @@ static void add_adopt_command(CLI::App& app, int& status) {
   add_run_seed(*c, o->seed, "seed of the inputs and of the search");
   add_timeout(*c, o->targets.timeout_seconds,
               "seconds of its own time, not of the clock, after which a launch is hung");
-  add_out(*c, o->out, "folder for certificate.json, its page, its badge, and what each step writes")
+  add_out(*c, o->frame.out, "folder for certificate.json, its page, its badge, and what each step writes")
       ->capture_default_str();
-  add_answer_options(*c, o->answer);
-  add_resume(*c, o->resume);
+  add_frame_options(*c, o->frame);
   add_threads(*c, o->run.threads);
   add_source_options(*c, o->targets.source);
   add_machine(*c, o->device, o->shared, o->require);

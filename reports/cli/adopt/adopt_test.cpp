@@ -340,7 +340,7 @@ TEST_F(Adopt, TheSweepGivesSpeedsOfKernelsThatCanBeTimed) {
   o.host_speed = true;
   o.sweep_sizes = {64};
   AdoptionFacts facts;
-  sweep_step({{*v, v->key(), [v] { return *v; }}}, o, out, facts);
+  sweep_step({{*v, v->key(), [v] { return *v; }}}, o, out.path(), facts);
   Certificate c;
   add_sweep(c, facts, read_facts<SweepRecord>(out / "sweep" / "sweep.jsonl"));
   ASSERT_EQ(c.steps.size(), 1u);

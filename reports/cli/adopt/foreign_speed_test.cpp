@@ -98,8 +98,8 @@ class ForeignSpeed : public testing::Test {
     c.kernels[0].key = v.key(), c.kernels[0].passed = 1;
     c.cases.emplace_back();
     const OutFolder out((own_.path() / "out").string());
-    if (!resumed_) set_sweep_aside(out);
-    sweep_step({{v, v.origin, [v] { return v; }}}, o, out, facts);
+    if (!resumed_) set_sweep_aside(out.path());
+    sweep_step({{v, v.origin, [v] { return v; }}}, o, out.path(), facts);
     add_sweep(c, facts, read_facts<SweepRecord>(out / "sweep" / "sweep.jsonl"));
     conclude(c, false);
     return c;

@@ -5,6 +5,7 @@
 
 #include "accuracy/bounds/bounds.hpp"
 #include "accuracy/case/case.hpp"
+#include "accuracy/functions/result_fields.hpp"
 #include "fuzz/search/corpus.hpp"
 #include "kernels/adapter/compile/one_file.hpp"
 #include "kernels/candidate.hpp"
@@ -79,14 +80,14 @@ FunctionsUsed used_by(const Target& t, bool& named) {
 
 }  // namespace
 
-void fuzz_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
-               Journal& journal, AdoptionFacts& facts) {
+void fuzz_step(const std::vector<Target>& targets, const StepOptions& o, RunFrame& run,
+               AdoptionFacts& facts) {
   FuzzOptions f;
   f.time = o.fuzz_time;
   f.evaluations = o.evaluations;
   f.seed.value = o.seed;
   f.jobs = o.threads;
-  const std::filesystem::path folder = out / "fuzz";
+  const std::filesystem::path folder = run / "fuzz";
   prepare_folder(folder / "corpus");
   std::string records;
   for (const Target& t : targets) {
@@ -94,7 +95,7 @@ void fuzz_step(const std::vector<Target>& targets, const StepOptions& o, const O
       add_words(facts.not_searched, why);
       continue;
     }
-    const FuzzOutcome one = fuzz_target(t, t.variant.op, f, {}, folder, journal);
+    const FuzzOutcome one = fuzz_target(t, t.variant.op, f, {}, folder, run.journal());
     flush_output();
     records += one.records;
     write_files({{fuzz::corpus_file(folder / "corpus", t.unique_name()), one.corpus}});
@@ -113,7 +114,7 @@ void fuzz_step(const std::vector<Target>& targets, const StepOptions& o, const O
   write_files({{folder / "records.jsonl", with_run(records, environment())}});
 }
 
-void functions_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
+void functions_step(const std::vector<Target>& targets, const StepOptions& o, RunFrame& run,
                     AdoptionFacts& facts) {
   std::vector<const functions::Function*> all;
   for (const Target& t : targets) {
@@ -129,17 +130,21 @@ void functions_step(const std::vector<Target>& targets, const StepOptions& o, co
   if (all.empty()) return;
   FunctionsReport r;
   r.environment = environment();
-  for (const functions::Function* f : all) {
-    say("function {}\n", f->id());
-    r.functions.push_back(measure(*f, {f->backend == Backend::cuda ? 1 : o.stride, o.threads}));
-    r.seconds += r.functions.back().seconds;
-  }
-  prepare_folder(out / "functions");
-  write_files({{out / "functions" / "functions.json", render_functions_json(r)},
-               {out / "functions" / "functions.html", render_functions_page(r)}});
+  std::vector<RunUnit> units;
+  for (const functions::Function* f : all)
+    units.push_back({.name = "function " + f->id(), .exclusive = true});
+  r.functions = run.units<FunctionResult>(units, 1, [&](std::size_t i) {
+    say("{}\n", units[i].name);
+    return measure(*all[i], {all[i]->backend == Backend::cuda ? 1 : o.stride, o.threads});
+  });
+  for (const FunctionResult& f : r.functions) r.seconds += f.seconds;
+  const std::filesystem::path folder = run / "functions";
+  prepare_folder(folder);
+  write_files({{folder / "functions.json", render_functions_json(r)},
+               {folder / "functions.html", render_functions_page(r)}});
 }
 
-void set_sweep_aside(const OutFolder& out) {
+void set_sweep_aside(const std::filesystem::path& out) {
   const std::filesystem::path file = out / "sweep" / "sweep.jsonl";
   if (!std::filesystem::exists(file)) return;
   std::filesystem::path old = file;
@@ -147,7 +152,7 @@ void set_sweep_aside(const OutFolder& out) {
   std::filesystem::rename(file, old);
 }
 
-void sweep_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
+void sweep_step(const std::vector<Target>& targets, const StepOptions& o, const std::filesystem::path& out,
                 AdoptionFacts& facts) {
   SweepSelection selection;
   selection.set = SweepSet::quick;

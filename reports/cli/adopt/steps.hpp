@@ -3,12 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "reports/adopt/certificate_of.hpp"
-#include "reports/out/journal.hpp"
-#include "reports/out/out_folder.hpp"
+#include "reports/cli/run_frame.hpp"
 #include "reports/targets/check_targets.hpp"
 
 namespace assay {
@@ -24,19 +24,18 @@ struct StepOptions {
   bool host_speed = false;                     // for tests: times host keys too
 };
 
-/// Each writes what it found into its folder of `out`, and what no file there says into the facts.
+/// Each writes what it found into its folder of the run, and what no file there says into the facts.
 
 /// Searches each kernel for an input that breaks it.
-void fuzz_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
-               Journal& journal, AdoptionFacts& facts);
+void fuzz_step(const std::vector<Target>& targets, const StepOptions& o, RunFrame& run, AdoptionFacts& facts);
 /// Tests the functions that the kernels claim to use, or that their source files name.
-void functions_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
+void functions_step(const std::vector<Target>& targets, const StepOptions& o, RunFrame& run,
                     AdoptionFacts& facts);
 /// At the beginning of a run that resumes none: the times that lie in out/sweep may be of another kernel of
 /// the same key, or of another machine. They are kept as sweep.old.jsonl.
-void set_sweep_aside(const OutFolder& out);
+void set_sweep_aside(const std::filesystem::path& out);
 /// Times the kernels, where there is a GPU.
-void sweep_step(const std::vector<Target>& targets, const StepOptions& o, const OutFolder& out,
+void sweep_step(const std::vector<Target>& targets, const StepOptions& o, const std::filesystem::path& out,
                 AdoptionFacts& facts);
 
 }  // namespace assay

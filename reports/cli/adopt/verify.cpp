@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <iterator>
 #include <memory>
@@ -28,11 +27,11 @@
 #include "reports/cli/check/run_check.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/run_frame.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/data/tally.hpp"
-#include "reports/out/out_folder.hpp"
 #include "reports/records/record_lines.hpp"
 #include "reports/targets/candidates.hpp"
 #include "reports/targets/check_targets.hpp"
@@ -42,14 +41,14 @@ namespace assay {
 namespace {
 
 struct VerifyArguments {
-  std::string certificate, out = "out/verify", signers, signer;
+  FrameOptions frame{.out = "out/verify"};
+  std::string certificate, signers, signer;
   TypedWords typed;
   ReplayOptions replay;
   RunSeed seed;
   bool rebuilt = false;
   double timeout = 0;  // 0: as certified
   int device = 0;
-  AnswerOptions answer;
 };
 
 std::string fact(const std::vector<CertifiedFact>& facts, const std::string& label) {
@@ -220,14 +219,13 @@ bool compare_kernels(const Certificate& c, const VerifyArguments& o, VerifyResul
 }
 
 int run_verify_command(VerifyArguments& o) {
-  VerdictOutput answer(o.answer);
+  RunFrame run(o.frame);
   choose_device(o.device);
-  const auto begin = std::chrono::steady_clock::now();
   const std::filesystem::path file = certificate_file(o.certificate);
   const std::string text = read_file(file);
   Certificate c = certificate_from_text(text, file.string());
-  const OutFolder out(o.out);
-  settle(o.seed, out.path(), false);
+  const std::filesystem::path& out = run.open_folder();
+  settle(o.seed, out, false);
   VerifyResult v;
   const Signature signature = signature_of(file, text, o.signers, o.signer);
   (o.signers.empty() || signature.good ? v.notes : v.differences).push_back(signature.words);
@@ -245,12 +243,11 @@ int run_verify_command(VerifyArguments& o) {
     c.target = target_to_verify(c, file, typed, v.notes);
     if (!compare_kernels(c, o, v) && v.differences.empty()) return kEnvironment;
   }
-  VerdictDocument d = document_of_verification(
-      v, c, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  VerdictDocument d = document_of_verification(v, c, run.seconds());
   add_seed(d.environment, o.seed);
-  write_files({{out / "records.jsonl", lines_of(v.records, d.environment)}});
+  run.finish({{"records.jsonl", lines_of(v.records, d.environment)}}, std::ssize(v.records), d.exit_status);
   print_verification(d, v, file.string());
-  return answer.give(d, out.path(), {"records.jsonl"});
+  return run.give(std::move(d));
 }
 
 }  // namespace
@@ -278,8 +275,9 @@ static void add_verify_command(CLI::App& app, int& status) {
       ->needs("--signers");
   c->add_flag("--rebuilt", o->rebuilt,
               "the binary may be another build of the same source: verdicts must agree, figures need not");
-  add_out(*c, o->out, "folder for records.jsonl of the cases that were replayed")->capture_default_str();
-  add_answer_options(*c, o->answer);
+  add_out(*c, o->frame.out, "folder for records.jsonl of the cases that were replayed")
+      ->capture_default_str();
+  add_answer_options(*c, o->frame.answer);
   add_threads(*c, o->replay.threads);
   add_device(*c, o->device);
   add_sandbox(*c);

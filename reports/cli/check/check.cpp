@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
-#include <set>
 
 #include "accuracy/conformance/conformance.hpp"
 #include "kernels/declaration.hpp"
@@ -26,7 +25,6 @@
 #include "reports/data/environment.hpp"
 #include "reports/data/say.hpp"
 #include "reports/data/summary.hpp"
-#include "reports/out/record_journal.hpp"
 #include "reports/records/record_lines.hpp"
 #include "reports/targets/check_targets.hpp"
 #include "reports/terminal/answer.hpp"
@@ -34,14 +32,9 @@
 namespace assay {
 namespace {
 
-struct CheckArguments {
-  FrameOptions frame;
-  TargetOptions targets;
-  RunSeed seed;
-  conformance::ConformanceOptions run;
-  std::string op, require;
-  bool quick = false, full = false, sanitize = false, shared = false, accept_limits = false;
-  int device = 0, jobs = 1;
+struct CheckArguments : JudgeOptions {
+  bool sanitize = false;
+  int jobs = 1;
 };
 
 /// For programs; with the limits that nobody declared, if they make the exit status 4.
@@ -127,19 +120,7 @@ int run_spread_check(CheckArguments& o, RunFrame& frame) {
 
 int run_check_command(CheckArguments& o) {
   RunFrame frame(o.frame);
-  const Asked asked = {o.targets.source.declare, choose_machine_and_region(o.require, o.device),
-                       !o.targets.source.entry.empty()};
-  if (o.quick && o.full) throw InputError("--quick and --full: give only one of them");
-  if (!o.op.empty()) {
-    o.run.narrow.op = parse_op(o.op);
-    o.targets.source.op = o.op;
-    if (!o.run.narrow.op) throw InputError("--op " + o.op + ": unknown operation");
-  }
-  o.run.extent = o.quick  ? conformance::Extent::quick
-                 : o.full ? conformance::Extent::full
-                          : conformance::Extent::normal;
-  o.run.more = groups_of_programs();
-  o.run.patience = std::min(1.0, o.targets.timeout_seconds / TargetOptions().timeout_seconds);
+  const Asked asked = settle_options(o);
   if (o.sanitize) o.run.also.push_back("sanitize");
   const bool sanitizes = o.sanitize || std::count(o.run.only.begin(), o.run.only.end(), "sanitize") > 0;
   if (sanitizes && sandbox_demanded())
@@ -160,13 +141,8 @@ int run_check_command(CheckArguments& o) {
   if (o.jobs > 1 && named > 1) return run_spread_check(o, frame);
   if (shard.count > 1) o.targets.whole = o.targets.words;
   keep_shard(o.targets.words, shard);
-  const std::vector<Target> targets = resolve_targets(o.targets, true);
+  const std::vector<Target> targets = distinct_targets(o, "check");
   for (const Target& t : targets) o.run.narrow.pick.of(o.run.narrow.op.value_or(t.variant.op), {});
-  // The key identifies a record's kernel.
-  std::set<std::string> keys;
-  for (const Target& t : targets)
-    if (!keys.insert(t.variant.key()).second)
-      throw InputError("two targets are called " + t.variant.key() + ": check one at a time, or use --name");
   // If only `sanitize` is asked for and cannot run, nothing would be shown.
   const bool device_code = std::any_of(targets.begin(), targets.end(),
                                        [](const Target& t) { return !on_host(t.variant.backend); });
@@ -177,12 +153,10 @@ int run_check_command(CheckArguments& o) {
     }
   // A command that repeats a case must not write over the check that it is of.
   const char* const usual = single_case(o.run.narrow) ? "out/case" : "out/check";
-  settle(o.seed, frame.open_folder(usual), o.frame.resume);
-  o.run.seed = o.seed.value;
-  seed_properties(o.run.seed);
-  RecordJournal keeper(frame.open_journal());
+  settle_seed(o, frame.open_folder(usual));
+  o.run.kept = frame.open_journal().kept();
   const std::unique_ptr<DeviceLock> lock = o.shared ? nullptr : lock_device(targets);
-  ReportData data = run_check(targets, o.run, o.quick, asked, keeper);
+  ReportData data = run_check(targets, o.run, o.quick, asked);
   add_seed(data.environment, o.seed);
   data.part = shard.words();
   // A part without a kernel is finished, and has no verdict.

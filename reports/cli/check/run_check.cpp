@@ -22,9 +22,11 @@
 #include "kernels/candidate.hpp"
 #include "kernels/declaration.hpp"
 #include "kernels/device.hpp"
+#include "reference/error.hpp"
 #include "reference/text.hpp"
 #include "reports/cli/check/groups.hpp"
 #include "reports/cli/commands.hpp"
+#include "reports/cli/options.hpp"
 #include "reports/cli/progress.hpp"
 #include "reports/data/environment.hpp"
 #include "reports/data/say.hpp"
@@ -89,6 +91,40 @@ std::vector<conformance::Group> groups_of_programs() {
   return {properties_group(), races_group(), sanitize_group()};
 }
 
+Asked settle_options(JudgeOptions& o) {
+  const Asked asked = {o.targets.source.declare, choose_machine_and_region(o.require, o.device),
+                       !o.targets.source.entry.empty()};
+  if (o.quick && o.full) throw InputError("--quick and --full: give only one of them");
+  if (!o.op.empty()) {
+    o.run.narrow.op = parse_op(o.op);
+    o.targets.source.op = o.op;
+    if (!o.run.narrow.op) throw InputError("--op " + o.op + ": unknown operation");
+  }
+  o.run.extent = o.quick  ? conformance::Extent::quick
+                 : o.full ? conformance::Extent::full
+                          : conformance::Extent::normal;
+  o.run.more = groups_of_programs();
+  o.run.patience = std::min(1.0, o.targets.timeout_seconds / TargetOptions().timeout_seconds);
+  return asked;
+}
+
+std::vector<Target> distinct_targets(const JudgeOptions& o, const std::string& one_at_a_time) {
+  std::vector<Target> targets = resolve_targets(o.targets, true);
+  // The key identifies a record's kernel.
+  std::set<std::string> keys;
+  for (const Target& t : targets)
+    if (!keys.insert(t.variant.key()).second)
+      throw InputError("two targets are called " + t.variant.key() + ": " + one_at_a_time +
+                       " one at a time, or use --name");
+  return targets;
+}
+
+void settle_seed(JudgeOptions& o, const std::filesystem::path& out) {
+  settle(o.seed, out, o.frame.resume);
+  o.run.seed = o.seed.value;
+  seed_properties(o.run.seed);
+}
+
 std::string contracts_of(const ReportData& data) {
   nlohmann::json all = nlohmann::json::object();
   for (const auto& [key, contract] : data.contracts) {
@@ -110,7 +146,7 @@ std::string contracts_of(const ReportData& data) {
 }
 
 ReportData run_check(const std::vector<Target>& targets, const conformance::ConformanceOptions& run,
-                     bool quick, const Asked& asked, conformance::Keeper& keeper) {
+                     bool quick, const Asked& asked) {
   const auto begin = std::chrono::steady_clock::now();
   ReportData data;
   data.quick = quick;
@@ -127,7 +163,6 @@ ReportData run_check(const std::vector<Target>& targets, const conformance::Conf
     }
     conformance::ConformanceOptions options = run;
     options.target = t.words;
-    options.keeper = &keeper;
     options.hangs = std::make_shared<conformance::Hangs>();
     options.tell = [](const std::string& words) { say("{}\n", words); };
     if (const std::optional<OneFile> file = source_of(t.variant))

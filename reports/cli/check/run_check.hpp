@@ -8,13 +8,26 @@
 
 #include "accuracy/conformance/conformance.hpp"
 #include "kernels/device.hpp"
+#include "reports/cli/run_frame.hpp"
 #include "reports/data/report_data.hpp"
+#include "reports/out/run_seed.hpp"
 #include "reports/targets/check_targets.hpp"
 
 namespace assay {
 
 /// The groups that need the properties or a second process of this program.
 std::vector<conformance::Group> groups_of_programs();
+
+/// What a command is asked that judges kernels: `assay check`, and `assay adopt`, whose first step is one.
+struct JudgeOptions {
+  FrameOptions frame;
+  TargetOptions targets;
+  RunSeed seed;
+  conformance::ConformanceOptions run;
+  std::string op, require;
+  bool quick = false, full = false, accept_limits = false, shared = false;
+  int device = 0;
+};
 
 /// What the adopter said of the kernel in his own words.
 struct Asked {
@@ -23,10 +36,19 @@ struct Asked {
   bool entry = false;    // --entry: what a source's adapter declares follows from his own words
 };
 
+/// Chooses the machine, and settles what the options say together. Throws InputError.
+Asked settle_options(JudgeOptions& o);
+/// The kernels that are named. Throws InputError if two of them have one key; then `one_at_a_time`, a verb,
+/// says what to do.
+std::vector<Target> distinct_targets(const JudgeOptions& o, const std::string& one_at_a_time);
+/// Draws the seed where none is given, once the kernels' bytes are known: nobody can fit a kernel to its
+/// inputs.
+void settle_seed(JudgeOptions& o, const std::filesystem::path& out);
+
 /// Judges every target, and searches the contract of those that come from elsewhere. `quick` goes into the
 /// data.
 ReportData run_check(const std::vector<Target>& targets, const conformance::ConformanceOptions& run,
-                     bool quick, const Asked& asked, conformance::Keeper& keeper);
+                     bool quick, const Asked& asked);
 
 /// The record of a kernel that died while it was loaded.
 Record record_of_death(const Target& target);

@@ -68,18 +68,14 @@ int run_selftest_command(const SelftestArguments& o) {
   const Shard& part = run.part();
   run.open_folder();
   run.open_journal();
-  const std::vector<const Mutant*> all = selftest_entries(o.key);
+  std::vector<const Mutant*> mine = selftest_entries(o.key);
+  keep_shard(mine, part);
   Selftest s{.environment = environment(), .peer_rows = o.quick ? 16 : 128, .part = part.words()};
-  std::vector<const Mutant*> mine;
-  std::vector<std::string> names;
-  for (auto i = static_cast<std::size_t>(part.index); i < all.size();
-       i += static_cast<std::size_t>(part.count)) {
-    mine.push_back(all[i]);
-    names.push_back(all[i]->variant.key() + "|" + all[i]->id);
-  }
+  std::vector<RunUnit> units;
+  for (const Mutant* m : mine) units.push_back({.name = m->variant.key() + "|" + m->id});
   MutantInputs inputs(o.quick);
   s.entries = run.units<SelftestEntry>(
-      names, o.threads, [&](std::size_t i) { return judge_entry(*mine[i], inputs, s.peer_rows); },
+      units, o.threads, [&](std::size_t i) { return judge_entry(*mine[i], inputs, s.peer_rows); },
       [&](std::size_t i, SelftestEntry& e, std::size_t done) {
         e.mutant = mine[i];
         if (done % 20 == 0 || done == mine.size()) say("{} of {} entries\n", done, mine.size());

@@ -15,9 +15,8 @@
 #include "reference/error.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/data/files.hpp"
+#include "reports/cli/run_frame.hpp"
 #include "reports/data/say.hpp"
-#include "reports/out/out_folder.hpp"
 #include "reports/sweep/rig/rig.hpp"
 #include "reports/sweep/subjects.hpp"
 
@@ -25,10 +24,11 @@ namespace assay {
 namespace {
 
 struct AccessesArguments {
+  FrameOptions run{.out = "out/sweep"};
   std::vector<std::string> keys;
   std::vector<std::int64_t> V = {1000, 4096, 32768};
   std::int64_t rows = 4000, host_rows = 2;
-  std::string out = "out/sweep", ncu;
+  std::string ncu;
   bool launch = false, metrics = false;
   int device = 0;
 };
@@ -65,7 +65,8 @@ int run_accesses_command(const AccessesArguments& o) {
     return kPassed;
   }
   if (o.launch) return launch_points(o);
-  const OutFolder out(o.out);
+  RunFrame run(o.run);
+  run.open_folder();
   std::vector<AccessRecord> fresh;
   if (!o.ncu.empty()) {
     std::string gpu;
@@ -79,7 +80,7 @@ int run_accesses_command(const AccessesArguments& o) {
     }
     fresh = count_on_host(access_points(Backend::host, o.keys, o.V, o.host_rows));
   }
-  const std::filesystem::path file = std::filesystem::path(o.out) / "accesses.jsonl";
+  const std::filesystem::path file = run / "accesses.jsonl";
   FactFile<AccessRecord> all(file);
   for (const AccessRecord& r : fresh) all.add(r);
   all.compact();
@@ -118,7 +119,7 @@ static void add_sweep_accesses(CLI::App& sweep, int& status) {
   c->add_option("--key", o->keys, "keys; * and ? match (every key of the backend)");
   add_whole(*c, "--V", o->V, "row lengths")->capture_default_str();
   add_whole(*c, "--rows", o->rows, "rows of a launch on the GPU")->capture_default_str();
-  add_out(*c, o->out, "folder of accesses.jsonl; other records in it stay")->capture_default_str();
+  add_out(*c, o->run.out, "folder of accesses.jsonl; other records in it stay")->capture_default_str();
   c->add_option("--ncu", o->ncu,
                 "read the hardware counters of a --launch from ncu's table "
                 "(the same --key, --V, --rows)");

@@ -11,30 +11,29 @@
 #include "reference/error.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/cli/run_frame.hpp"
 #include "reports/data/environment.hpp"
-#include "reports/data/files.hpp"
 #include "reports/data/outcome.hpp"
 #include "reports/data/say.hpp"
-#include "reports/out/out_folder.hpp"
 #include "reports/runs/oracle_speed_data.hpp"
 
 namespace assay {
 namespace {
 
 struct OracleSweepArguments {
+  FrameOptions run;
   std::vector<std::string> keys = {"safe_block/f32", "safe_block/f16", "safe_block/bf16", "online_block/f32"};
   std::string family = "normal_1";
   std::int64_t V = 32768;
   std::int64_t rows = 0;
-  std::string out;
   std::string require;
 };
 
 int run_oracle_command(const OracleSweepArguments& o) {
   const std::string no_gpu = unavailable_reason(Backend::cuda);
   choose_machine(o.require, 0);
-  std::optional<OutFolder> out;
-  if (!o.out.empty()) out.emplace(o.out);
+  RunFrame run(o.run);
+  if (!o.run.out.empty()) run.open_folder();
   const std::vector<OracleSpeed> all = measure_oracle_speed(o.keys, o.family, o.V, o.rows);
 
   // The outputs of each key count once, for the tier that judged most of them.
@@ -63,12 +62,12 @@ int run_oracle_command(const OracleSweepArguments& o) {
   for (const OracleSpeed& s : all)
     if (!s.judgement.first_failure.empty())
       tell("  {} by {} on {}: {}\n", s.key, s.tier, s.where, s.judgement.first_failure);
-  if (!o.out.empty()) {
-    write_files(
-        {{std::filesystem::path(o.out) / "oracle.json", oracle_speed_json(all, o.family, environment())}});
-    tell("data: {}\n", (std::filesystem::path(o.out) / "oracle.json").string());
+  const int status = passed ? kPassed : kFailed;
+  if (!o.run.out.empty()) {
+    run.finish({{"oracle.json", oracle_speed_json(all, o.family, environment())}}, std::ssize(all), status);
+    tell("data: {}\n", (run / "oracle.json").string());
   }
-  return passed ? kPassed : kFailed;
+  return status;
 }
 
 }  // namespace
@@ -86,7 +85,7 @@ static void add_sweep_oracle(CLI::App& sweep, int& status) {
   add_whole(*c, "--V", o->V, "row length")->capture_default_str();
   add_whole(*c, "--rows", o->rows,
             "rows made on the host; repeated on the GPU up to 2^28 elements (2^22 elements)");
-  add_out(*c, o->out, "folder for oracle.json");
+  add_out(*c, o->run.out, "folder for oracle.json");
   add_require(*c, o->require);
   c->callback([o, &status] { status = run_oracle_command(*o); });
 }

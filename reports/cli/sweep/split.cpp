@@ -12,9 +12,8 @@
 #include "reference/inputs/inputs.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
-#include "reports/data/files.hpp"
+#include "reports/cli/run_frame.hpp"
 #include "reports/data/say.hpp"
-#include "reports/out/out_folder.hpp"
 #include "reports/sweep/split/split_rig.hpp"
 #include "reports/sweep_page/page.hpp"
 
@@ -22,13 +21,14 @@ namespace assay {
 namespace {
 
 struct SplitArguments {
+  FrameOptions run{.out = "out/sweep"};
   std::vector<std::string> dtypes = {"f32", "f16", "bf16"}, exchanges = {"nccl"};
   std::vector<std::int64_t> chunk_rows = {0};
   std::vector<int> depths = {3}, teams = {1};
   std::int64_t V = 262144, rows = 4000;
   int gpus = 2;
   bool accurate = false, queued = false, not_kept = false;
-  std::string family = "normal_1", out = "out/sweep";
+  std::string family = "normal_1";
   std::uint64_t seed = 1;
 };
 
@@ -94,8 +94,9 @@ int run_split_command(const SplitArguments& o) {
     return !why.empty();
   });
   if (ways.empty()) return kEnvironment;
-  const OutFolder out(o.out);
-  const std::filesystem::path folder(o.out), file = folder / "split.jsonl";
+  RunFrame frame(o.run);
+  const std::filesystem::path& folder = frame.open_folder();
+  const std::filesystem::path file = folder / "split.jsonl";
   FactFile<SplitRecord> records(file);
   std::int64_t right = 0, failed = 0, all = 0;
   for (const std::string& d : o.dtypes) {
@@ -139,7 +140,7 @@ static void add_sweep_split(CLI::App& sweep, int& status) {
   c->add_flag("--not-kept", o->not_kept, "do not ask the L2 to keep what is read twice");
   add_family(*c, o->family);
   add_seed(*c, o->seed);
-  add_out(*c, o->out, "folder of split.jsonl; other records in it stay")->capture_default_str();
+  add_out(*c, o->run.out, "folder of split.jsonl; other records in it stay")->capture_default_str();
   c->callback([o, &status] { status = run_split_command(*o); });
 }
 
