@@ -294,8 +294,8 @@ TEST(Report, ThreadsDoNotChangeRecords) {
   s.sizes = {31, 128, 1023};
   s.rows = 2;
   const Plan plan = make_plan(s);
-  const ReportData one = run_report(plan, s, {1, {}, nullptr, true});
-  const ReportData two = run_report(plan, s, {2, {}, nullptr, true});
+  const ReportData one = run_report(plan, s, {1, {}, {}, true});
+  const ReportData two = run_report(plan, s, {2, {}, {}, true});
   ASSERT_EQ(one.records.size(), two.records.size());
   for (std::size_t i = 0; i < one.records.size(); ++i)
     EXPECT_EQ(to_json(one.records[i]), to_json(two.records[i]));

@@ -43,7 +43,7 @@ TEST(SanitizerSmall, ReportOnTwoThreads) {
   s.families = {"normal_10", "nan", "spike", "overflow"};
   s.sizes = {31, 129};
   s.rows = 2;
-  const ReportData data = run_report(make_plan(s), s, {2, {}, nullptr, false});
+  const ReportData data = run_report(make_plan(s), s, {2, {}, {}, false});
   EXPECT_TRUE(report_passed(data)) << render_summary_terminal(data, "");
 }
 
