@@ -96,6 +96,14 @@ constexpr Limits undeclared_limits() {
   return l;
 }
 
+/// What the sweep takes a kernel for. It times the first shapes of some before all others.
+enum class Pace {
+  usual,
+  reference,  // the others are compared with it
+  copy,       // it is to run at the speed of a copy
+  thread,     // one thread has a row, and needs more than a second for long ones
+};
+
 struct Variant {
   std::string variant;
   Dtype dtype = Dtype::f32;             // type of the logits
@@ -113,6 +121,7 @@ struct Variant {
   Limits limits = {};
   /// What the kernel reads besides the logits.
   Operands operands = {};
+  Pace pace = Pace::usual;
   /// False if the kernel writes no (m, d) beside its outputs.
   bool writes_normalizer = true;
   /// False if the kernel takes no stream and uses the default one. Cases that need a stream are

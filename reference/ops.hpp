@@ -11,9 +11,9 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace assay {
 
@@ -106,18 +106,16 @@ inline constexpr OpInfo kOpTable[] = {
      kSelectedSizes, 5, "the k largest logarithms of probabilities, and their indices"},
 };
 
-/// Ops beside those of the table. A test adds one to show what a row alone brings about.
-inline std::vector<const OpInfo*>& added_ops() {
-  static std::vector<const OpInfo*> all;
-  return all;
-}
-inline const OpInfo& added_op(Op op) {
-  return *added_ops().at(static_cast<std::size_t>(op) - std::size(kOpTable));
+/// An op beside those of the table. A test sets it to show what a row alone brings about.
+inline const OpInfo* added_op = nullptr;
+inline const OpInfo& info_of_added(Op op) {
+  if (!added_op || added_op->op != op) throw std::out_of_range("there is no such op");
+  return *added_op;
 }
 
 constexpr const OpInfo& info(Op op) {
   const auto i = static_cast<std::size_t>(op);
-  return i < std::size(kOpTable) ? kOpTable[i] : added_op(op);
+  return i < std::size(kOpTable) ? kOpTable[i] : info_of_added(op);
 }
 constexpr const char* name(Op op) { return info(op).name; }
 
@@ -131,8 +129,7 @@ static_assert(ops_are_in_order());
 inline std::optional<Op> parse_op(std::string_view s) {
   for (const OpInfo& o : kOpTable)
     if (s == o.name) return o.op;
-  for (const OpInfo* o : added_ops())
-    if (s == o->name) return o->op;
+  if (added_op && s == added_op->name) return added_op->op;
   return std::nullopt;
 }
 

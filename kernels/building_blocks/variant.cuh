@@ -114,6 +114,7 @@ Variant describe(const char* name, const char* file) {
   v.backend = kBackend;
   v.op = V::op;
   if constexpr (requires { V::max_k; }) v.max_k = V::max_k;
+  if constexpr (requires { V::pace; }) v.pace = V::pace;
   v.claim = claim_of<V, T>();
   if constexpr (requires { V::template operands_for<T>(); }) v.operands = V::template operands_for<T>();
   v.file = file;

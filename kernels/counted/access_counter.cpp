@@ -78,7 +78,5 @@ void __tsan_vptr_read(void**) {}
 ASSAY_ATOMIC(32, unsigned)
 ASSAY_ATOMIC(64, unsigned long)
 #undef ASSAY_ATOMIC
-// The guard of a function's static variable: it is in no buffer, so it is not counted.
-char __tsan_atomic8_load(const volatile char* p, int) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
 void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 }

@@ -33,14 +33,14 @@ constexpr OpInfo kMadeUp = {kOp,
 class OpOfFourSizes : public testing::Test {
  protected:
   OpOfFourSizes() {
-    added_ops().push_back(&kMadeUp);
+    added_op = &kMadeUp;
     kernel_.variant = "made_up";
     kernel_.dtype = Dtype::f32;
     kernel_.backend = Backend::plugin;
     kernel_.op = kOp;
     kernel_.origin = "made_up.so";
   }
-  ~OpOfFourSizes() override { added_ops().pop_back(); }
+  ~OpOfFourSizes() override { added_op = nullptr; }
 
   /// The record of a case before it runs.
   Record blank(std::int64_t heads, std::int64_t head_size) const {

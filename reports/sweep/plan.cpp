@@ -48,15 +48,9 @@ bool any_of(std::initializer_list<std::int64_t> s, std::int64_t x) {
   return std::ranges::find(s, x) != s.end();
 }
 
-/// The kernels with which all others are compared.
-bool reference_kernel(const Subject& s) {
-  static const std::set<std::string> names = {"naive_block", "safe_block",     "online_block",
-                                              "online_warp", "safe_then_topk", "online_topk_block"};
-  return s.role == "peer" || names.contains(s.variant.variant);
-}
-
+bool is_or_is_peer(const Subject& s, Pace pace) { return s.role == "peer" || s.variant.pace == pace; }
 /// The kernels that are to run at the speed of a copy, and those with which they are compared.
-bool on_ladder(const Subject& s) { return s.role == "peer" || s.variant.variant.starts_with("onepass"); }
+bool on_ladder(const Subject& s) { return is_or_is_peer(s, Pace::copy); }
 /// The shapes of the table of goals (sweep_page/goals.cpp) but for top-k, and its kernels.
 bool shape_of_goals(std::int64_t rows, std::int64_t V) {
   return rows == 4000 ? any_of(kLadder, V) : (rows == 10 || rows == 1) && any_of(kLadderFewRows, V);
@@ -68,7 +62,6 @@ bool of_goals(const Subject& s, std::int64_t rows, std::int64_t V, std::int64_t 
   return !on_host(s.variant.backend) && shape_of_goals(rows, V) &&
          (name == "onepass_fast" || (name == "onepass_lse_fast" && rows == 4000));
 }
-bool thread_per_row(const Subject& s) { return s.variant.variant.ends_with("_thread"); }
 
 /// One point of a set's axes.
 struct Point {
@@ -105,7 +98,8 @@ bool in_set(SweepSet set, const Point& p) {
 /// Smaller values come first.
 int importance(const SweepJob& j) {
   const Variant& v = j.subject->variant;
-  const bool fused = selects(v.op), first = reference_kernel(*j.subject) || on_ladder(*j.subject);
+  const bool fused = selects(v.op),
+             first = is_or_is_peer(*j.subject, Pace::reference) || on_ladder(*j.subject);
   const int rows = j.rows == 4000 ? 0 : j.rows == 10 ? 1 : 2;
   // The table of goals, then what it is compared with at the same shapes.
   if (of_goals(*j.subject, j.rows, j.V, j.pick.k)) return (fused ? -15 : -20) + rows;
@@ -118,7 +112,7 @@ int importance(const SweepJob& j) {
     rank += 4;
   else if (!first)
     rank += fused ? 1 : 2;
-  if (thread_per_row(*j.subject) && j.V > kLongForThread) rank += 50;
+  if (v.pace == Pace::thread && j.V > kLongForThread) rank += 50;
   if (on_host(v.backend)) rank += 100;
   return rank;
 }

@@ -364,6 +364,7 @@ void run(const Call<T>& c) {
 template <class Form>
 struct Ladder {
   static constexpr Op op = Form::op;
+  static constexpr Pace pace = Pace::copy;
   template <class T>
   static constexpr Claim claim_for() {
     return {

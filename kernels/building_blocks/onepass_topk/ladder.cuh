@@ -355,6 +355,7 @@ void launch_one_read(const Call<T>& c) {
 template <class Form>
 struct TopkLadder {
   static constexpr Op op = Form::op == Op::log_softmax ? Op::log_softmax_topk : Op::softmax_topk;
+  static constexpr Pace pace = Pace::copy;
   static constexpr int max_k = 1 << 17;
   template <class T>
   static constexpr Claim claim_for() {

@@ -85,6 +85,7 @@ template <class Form, class Tempering = NoTemperature>
 struct MinPLadder {
   using Selection = LogitsAndSum<OnlyNan>;
   static constexpr Op op = Op::min_p;
+  static constexpr Pace pace = Pace::copy;
   template <class T>
   static constexpr Claim claim_for() {
     return {

@@ -142,6 +142,7 @@ template <class Form, class Tempering = NoTemperature>
 struct TopkSoftmaxLadder {
   using Selection = TopkLadder<LogitsOnly>;
   static constexpr Op op = Op::topk_softmax;
+  static constexpr Pace pace = Pace::copy;
   static constexpr int max_k = Selection::max_k;
   template <class T>
   static constexpr Claim claim_for() {

@@ -222,6 +222,7 @@ struct TopPLadder {
   static constexpr bool kTwoReads = Tempering::operands != 0;
   using Selection = std::conditional_t<kTwoReads, LogitsOnly, LogitsAndSum<typename Form::Exp>>;
   static constexpr Op op = Op::top_p;
+  static constexpr Pace pace = Pace::copy;
   template <class T>
   static constexpr Claim claim_for() {
     return {

@@ -43,6 +43,7 @@ __global__ void __launch_bounds__(kThreads)
 
 struct OnlineRecurrenceThread {
   static constexpr Op op = Op::softmax;
+  static constexpr Pace pace = Pace::thread;
   static constexpr Claim claim{
       .algorithm = Algorithm::online,
       .height = [](std::int64_t V) { return V; },

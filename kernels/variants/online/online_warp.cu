@@ -46,6 +46,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerSm)
 
 struct OnlineWarp {
   static constexpr Op op = Op::softmax;
+  static constexpr Pace pace = Pace::reference;
   template <class T>
   static constexpr Claim claim_for() {
     return {

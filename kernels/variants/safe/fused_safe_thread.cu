@@ -35,6 +35,7 @@ __global__ void __launch_bounds__(kThreads)
 
 struct FusedSafeThread {
   static constexpr Op op = Op::softmax;
+  static constexpr Pace pace = Pace::thread;
   static constexpr Claim claim{
       .algorithm = Algorithm::safe,
       .height = [](std::int64_t V) { return V; },

@@ -38,6 +38,7 @@ __global__ void __launch_bounds__(kThreads, full_sm(kThreads))
 
 struct SafeBlock {
   static constexpr Op op = Op::softmax;
+  static constexpr Pace pace = Pace::reference;
   template <class T>
   static constexpr Claim claim_for() {
     return {

@@ -61,6 +61,7 @@ __global__ void __launch_bounds__(kThreads)
 
 struct ThreeKernelSafeThread {
   static constexpr Op op = Op::softmax;
+  static constexpr Pace pace = Pace::thread;
   static constexpr Claim claim{
       .algorithm = Algorithm::safe,
       .exp = Exp::half,

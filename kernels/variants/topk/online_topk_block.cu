@@ -37,6 +37,7 @@ __global__ void __launch_bounds__(kThreads)
 
 struct OnlineTopkBlock {
   static constexpr Op op = Op::softmax_topk;
+  static constexpr Pace pace = Pace::reference;
   static constexpr int max_k = kMaxK;
   static constexpr Claim claim{
       .algorithm = Algorithm::online,

@@ -50,6 +50,7 @@ __global__ void __launch_bounds__(kTopkThreads)
 
 struct SafeThenTopk {
   static constexpr Op op = Op::softmax_topk;
+  static constexpr Pace pace = Pace::reference;
   static constexpr int max_k = kMaxK;
   static constexpr Claim claim{
       .algorithm = Algorithm::safe,
