@@ -214,12 +214,12 @@ TEST_F(Adopt, ATamperedFigureIsNoticed) {
   const auto again = [&](const char* field, const nlohmann::json& value) {
     return verify("", forged([&](nlohmann::json& c) {
                     c["cases"][0]["op"] = "top_p";
-                    c["cases"][0]["k"] = 900000;
+                    c["cases"][0]["threshold"] = 0.9;
                     c["cases"][0][field] = value;
                   }))
         .out;
   };
-  EXPECT_NE(again("k", 2000000).find("made again: threshold 2: must be 0.000001 to 1"), std::string::npos);
+  EXPECT_NE(again("threshold", 2.0).find("made again: threshold 2: must be 0.000001 to 1"), std::string::npos);
   EXPECT_NE(again("V", -1).find("made again: V -1, rows "), std::string::npos);
   EXPECT_NE(again("op", "hardmax").find("made again: op hardmax: unknown"), std::string::npos);
 }

@@ -55,7 +55,7 @@ Ran shell(const std::string& command) {
   pid_t pid = 0;
   const int error =
       out < 0 ? errno
-              : isolation::start({.words = {"sh", "-c", words}, .descriptors = {{out, 1}, {out, 2}}}, pid);
+              : isolation::start({.words = {"/bin/sh", "-c", words}, .descriptors = {{out, 1}, {out, 2}}}, pid);
   if (error != 0) throw EnvironmentError(std::string("sh: cannot be started: ") + std::strerror(error));
   ran.status = isolation::status_of(pid);
   ran.output = read_file(fmt::format("/proc/self/fd/{}", out));
