@@ -43,7 +43,7 @@ int heaviest(const std::vector<int>& statuses) {
 /// that of a check or a report.
 int merged_status(const Merged& m, std::optional<Verdict> whole) {
   if (m.n.bad() > 0) return kFailed;
-  if (m.n[Status::pass] == 0 && m.pages) return kEnvironment;
+  if (m.n[Status::pass] == 0 && !m.search) return kEnvironment;
   const int status = heaviest(m.statuses);
   if (!whole || status == kFailed || status == kBadCall) return status;
   if (*whole == Verdict::not_covered) return kFailed;
@@ -66,8 +66,8 @@ VerdictDocument document_of(const Merged& m, const std::string& verdict, int sta
   d.exit_status = status;
   // A search keeps records only of what it found.
   d.reason = fmt::format("{} shards of assay {}: ", m.statuses.size(), m.verb);
-  d.reason += m.pages ? fmt::format("{} records, {} run, {} failed", m.n.total(), m.n.executed(), m.n.bad())
-                      : fmt::format("{} inputs that fail were found", m.n.bad());
+  d.reason += m.search ? fmt::format("{} inputs that fail were found", m.n.bad())
+                       : fmt::format("{} records, {} run, {} failed", m.n.total(), m.n.executed(), m.n.bad());
   d.environment = environment();
   d.counts = {{"shards", std::ssize(m.statuses)},
               {"records", m.n.total()},
@@ -112,8 +112,8 @@ int run_merge_command(const MergeArguments& o) {
   }
   std::optional<Verdict> verdict;
   std::string why;
-  const FolderPages pages = m.pages ? make_pages(out) : FolderPages();
-  // The folder may hold the records of another run, too.
+  // The folder may hold facts of other runs, too.
+  const FolderPages pages = m.search ? FolderPages() : make_pages(out, 0, m.files.front());
   if (pages.run && std::find(m.files.begin(), m.files.end(), kAboutFile) != m.files.end()) {
     const Digest& whole = pages.run->digest();
     verdict = verdict_of(whole);

@@ -11,19 +11,23 @@ namespace assay {
 
 namespace fs = std::filesystem;
 
-FolderPages make_pages(const fs::path& folder, int threads) {
+FolderPages make_pages(const fs::path& folder, int threads, std::string_view only) {
   FolderPages made;
-  if (const fs::path records = file_or_gz(folder / "records.jsonl"); !records.empty()) {
+  const auto has = [&](const char* data) {
+    return (only.empty() || only == data) && !file_or_gz(folder / data).empty();
+  };
+  if (has("records.jsonl")) {
+    const fs::path records = file_or_gz(folder / "records.jsonl");
     made.run = std::make_unique<RecordedRun>(folder, records, threads);
     write_pages(folder, made.run->digest());
     made.written.emplace_back("index.html");
   }
-  if (!file_or_gz(folder / "sweep.jsonl").empty() || !file_or_gz(folder / "peers.jsonl").empty()) {
+  if (has("sweep.jsonl") || has("peers.jsonl")) {
     write_sweep_page(folder);
     made.written.emplace_back("sweep.html");
   }
   const auto write = [&](const char* data, const char* page, const auto& render) {
-    if (!fs::exists(folder / data)) return;
+    if ((!only.empty() && only != data) || !fs::exists(folder / data)) return;
     write_files({{folder / page, render(folder / data)}});
     made.written.emplace_back(page);
   };

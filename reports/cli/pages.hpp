@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "reports/runs/folder.hpp"
@@ -15,7 +16,8 @@ struct FolderPages {
   std::vector<std::string> written;  // "index.html"; empty if the folder holds no facts
   std::unique_ptr<RecordedRun> run;  // null without records of cases
 };
-/// Says where the pages are. `threads`: 0 is one per core. Throws InputError that names a broken file.
-FolderPages make_pages(const std::filesystem::path& folder, int threads = 0);
+/// Says where the pages are. `threads`: 0 is one per core. `only`: of this file alone; empty: of all. Throws
+/// InputError that names a broken file.
+FolderPages make_pages(const std::filesystem::path& folder, int threads = 0, std::string_view only = {});
 
 }  // namespace assay

@@ -69,7 +69,7 @@ class RunFrame {
 
   /// Writes the files, and that this part is finished, if there are several: it made so many records and ends
   /// with this status. Then the journal is no longer needed. `kept`, `in_part`: see ShardEnd.
-  void finish(RunFiles files, std::int64_t records, int status, const std::string& kept = "",
+  void finish(RunFiles files, std::int64_t records, int status, const std::string& kept = "records.jsonl",
               bool in_part = false);
   /// The same with the pages of a report.
   void finish(const ReportData& data, RunFiles files, int status);
@@ -80,8 +80,8 @@ class RunFrame {
   int give(VerdictDocument d);
 
  private:
-  RunFiles with_end(RunFiles files, std::int64_t records, int status, const std::string& kept = "",
-                    bool in_part = false);
+  RunFiles with_end(RunFiles files, std::int64_t records, int status,
+                    const std::string& kept = "records.jsonl", bool in_part = false);
 
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   const FrameOptions& options_;

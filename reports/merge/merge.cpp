@@ -171,11 +171,14 @@ class Growing {
 struct FactLine {
   Status status;
   std::string reproduce;
+  std::string backend = {}, gpu = {};  // of a timing: shares of a file are those of one machine
 };
 template <class Fact>
 FactLine line_of(const std::string& line) {
-  const auto f = fact_from_json<Fact>(parse_json_line(line));
-  return {outcome(f), f.reproduce};
+  auto f = fact_from_json<Fact>(parse_json_line(line));
+  FactLine of{outcome(f), f.reproduce};
+  if constexpr (requires { f.gpu; }) of.backend = std::move(f.backend), of.gpu = std::move(f.gpu);
+  return of;
 }
 /// There may be a million records, and the JSON library takes ten times as long for them.
 template <>
@@ -192,15 +195,20 @@ struct PartsKind {
   FactLine (*read)(const std::string& line);
   bool runs;
 };
-constexpr PartsKind kKinds[] = {{"records.jsonl", line_of<Record>, false},
-                                {"selftest.jsonl", line_of<SelftestEntry>, true},
-                                {"sweep.jsonl", line_of<SweepRecord>, false}};
+constexpr std::string_view kRecordsFile = "records.jsonl";
+constexpr PartsKind kKinds[] = {{"selftest.jsonl", line_of<SelftestEntry>, true},
+                                {"sweep.jsonl", line_of<SweepRecord>, false},
+                                {kRecordsFile.data(), line_of<Record>, false}};
 
 /// Counts a fact, and returns its line with the command that repeats it in the new folder, to which a case
 /// file is copied.
 std::string counted(const PartsKind& kind, const std::string& line, const fs::path& part, const fs::path& out,
                     Merged& m) {
   FactLine f = kind.read(line);
+  if (!f.gpu.empty())
+    if (const std::string& first = m.gpus.try_emplace(f.backend, f.gpu).first->second; first != f.gpu)
+      throw InputError(
+          fmt::format("{}: holds timings of {}, and another part those of {}", part.string(), f.gpu, first));
   nlohmann::json j;
   if (m.n.total() > 0 && !kind.runs && line.find("\"run\":") != line.npos) {
     j = parse_json_line(line);
@@ -245,7 +253,7 @@ std::string merged_about(const std::vector<const Part*>& parts) {
     for (KeyInfo& k : one.keys)
       if (keys.insert(k.key).second)
         all.keys.push_back(std::move(k));
-      else if (one.contracts.contains(k.key))  // it says what all cases of a kernel show
+      else if (fs::exists(p->folder / kContractFile))  // a check: all cases of a kernel are in one part
         throw InputError(fmt::format("{}: another part has a kernel {}, too", p->folder.string(), k.key));
     for (FamilyInfo& f : one.families)
       if (families.insert(f.name).second) all.families.push_back(std::move(f));
@@ -293,10 +301,7 @@ Merged merge_parts(const std::vector<fs::path>& folders, const fs::path& out) {
   const std::vector<const Part*> parts = whole_run(found);
   Merged m;
   m.verb = parts.front()->end->verb;
-  for (const Part* p : parts) {
-    m.statuses.push_back(p->end->status);
-    m.in_part = m.in_part || p->end->in_part;
-  }
+  for (const Part* p : parts) m.statuses.push_back(p->end->status);
 
   Files small;
   std::map<std::string, std::vector<fuzz::Corpus>> corpora;
@@ -306,8 +311,6 @@ Merged merge_parts(const std::vector<fs::path>& folders, const fs::path& out) {
       if (name.ends_with(".corpus.jsonl")) {
         fuzz::Corpus c = fuzz::corpus_from_text(read_file(entry.path()), entry.path().string());
         corpora[c.key].push_back(std::move(c));
-      } else if (name.ends_with(".html")) {
-        m.pages = true;
       } else if (name.ends_with(".json") && name != kShardFile && name != kAboutFile &&
                  name != kContractFile) {
         small.emplace_back(out / name, read_file(entry.path()));
@@ -324,11 +327,19 @@ Merged merge_parts(const std::vector<fs::path>& folders, const fs::path& out) {
     if (fs::exists(p->folder / kAboutFile)) told.push_back(p);
   if (!told.empty()) small.emplace_back(out / kAboutFile, merged_about(told));
 
+  // An older version did not say which file it kept.
+  const std::string& kept = parts.front()->end->kept;
   const PartsKind* const kind = std::find_if(std::begin(kKinds), std::end(kKinds), [&](const PartsKind& k) {
-    return parts.front()->end->file() == k.file;
+    return kept.empty() ? fs::exists(parts.front()->folder / k.file) : kept == k.file;
   });
   if (kind == std::end(kKinds))
     throw InputError(parts.front()->folder.string() + ": holds no facts that this program knows");
+  m.search = kind->file == kRecordsFile && told.empty();
+  for (const Part* p : parts) {
+    if (m.search && !p->end->in_part)
+      throw InputError(p->folder.string() + ": an older version of assay made it: make it again");
+    m.in_part = m.in_part || p->end->in_part.value_or(false);
+  }
   Growing all(out / kind->file);
   for (const Part* p : parts) {
     const std::int64_t before = m.n.total();
@@ -341,7 +352,7 @@ Merged merge_parts(const std::vector<fs::path>& folders, const fs::path& out) {
   write_files(small);
   all.commit();
   m.files.push_back(all.name());
-  if (!contracts && m.files.front() == "records.jsonl") remove_old_contracts(out);
+  if (!contracts && m.files.front() == kRecordsFile) remove_old_contracts(out);
   for (const auto& [path, text] : small) m.files.push_back(path.filename().string());
   return m;
 }

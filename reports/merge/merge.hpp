@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,10 @@ struct Merged {
   std::vector<int> statuses;       // the exit status of each part
   StatusCounts n;                  // of the facts of all parts
   bool in_part = false;            // most inputs of a part were too coarse to judge
-  bool pages = false;              // the parts made pages, so the whole has some; a search makes none
+  bool search = false;             // of fuzz, which keeps only what it found, and has no pages
   std::string first;               // the command that repeats the first failing fact
-  std::vector<std::string> files;  // names of the files that were written
+  std::vector<std::string> files;  // names of the files that were written; that of the facts is the first
+  std::map<std::string, std::string> gpus;  // of timings, by backend
 };
 
 /// Parts are missing or did not end. The message has one line for each, with the command that makes it.

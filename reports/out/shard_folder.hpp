@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,10 +54,10 @@ struct ShardEnd {
   std::int64_t records = 0;
   int status = 0;  // the exit status
   std::vector<ReadFile> read = {};
-  std::string kept = {};  // the file of its facts; empty: records.jsonl
-  bool in_part = false;   // of a search that found nothing: most inputs were too coarse to judge
-
-  std::string file() const { return kept.empty() ? "records.jsonl" : kept; }
+  std::string kept = {};  // the file of its facts; empty: an older version did not say
+  /// Of a search that found nothing: most inputs were too coarse to judge. Empty: an older version did not
+  /// say.
+  std::optional<bool> in_part = {};
 };
 
 /// This process's part, ended with this status.

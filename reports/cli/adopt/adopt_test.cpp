@@ -219,7 +219,8 @@ TEST_F(Adopt, ATamperedFigureIsNoticed) {
                   }))
         .out;
   };
-  EXPECT_NE(again("threshold", 2.0).find("made again: threshold 2: must be 0.000001 to 1"), std::string::npos);
+  EXPECT_NE(again("threshold", 2.0).find("made again: threshold 2: must be 0.000001 to 1"),
+            std::string::npos);
   EXPECT_NE(again("V", -1).find("made again: V -1, rows "), std::string::npos);
   EXPECT_NE(again("op", "hardmax").find("made again: op hardmax: unknown"), std::string::npos);
 }

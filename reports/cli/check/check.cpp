@@ -127,6 +127,7 @@ int run_check_command(CheckArguments& o) {
     throw InputError(
         "--sandbox and --sanitize: compute-sanitizer runs a kernel outside of any sandbox: give only one of "
         "them");
+  if (shard_of(o.frame.shard).count > 1) require_targets(o.targets.words);
   const Shard& shard = frame.part();
   require_common_seed(o.seed, shard.count);
   const std::size_t named = o.targets.words.size();

@@ -54,8 +54,9 @@ Ran shell(const std::string& command) {
   const int out = memfd_create("output", MFD_CLOEXEC);
   pid_t pid = 0;
   const int error =
-      out < 0 ? errno
-              : isolation::start({.words = {"/bin/sh", "-c", words}, .descriptors = {{out, 1}, {out, 2}}}, pid);
+      out < 0
+          ? errno
+          : isolation::start({.words = {"/bin/sh", "-c", words}, .descriptors = {{out, 1}, {out, 2}}}, pid);
   if (error != 0) throw EnvironmentError(std::string("sh: cannot be started: ") + std::strerror(error));
   ran.status = isolation::status_of(pid);
   ran.output = read_file(fmt::format("/proc/self/fd/{}", out));

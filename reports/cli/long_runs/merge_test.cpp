@@ -26,6 +26,12 @@ class MergeCommand : public command_test::FolderTest {
   Outcome merge(const std::string& from, const std::string& to) const {
     return call_words({"merge", at(from), "--out", at(to)});
   }
+  /// Replaces what the pattern finds in a file.
+  void edit(const std::string& file, const char* pattern, const char* by) const {
+    const std::string text = read_file(at(file)), edited = std::regex_replace(text, std::regex(pattern), by);
+    EXPECT_NE(edited, text) << file;
+    std::ofstream(at(file)) << edited;
+  }
 };
 
 /// A part with limits that nobody declared (status 4) is right. One that could not run (3) is not, and weighs
@@ -69,6 +75,19 @@ TEST_F(MergeCommand, PartsOfASelftestAreOnePage) {
   };
   EXPECT_TRUE(page("merged") == page("whole"));
   EXPECT_NE(page("merged").find("table_by_length"), std::string::npos);
+  // As an older version wrote it.
+  for (const char* part : {"0", "1"})
+    edit(std::string("parts/shard-") + part + "-of-2/shard.json", R"re(,\s*"kept": ?"[^"]*")re", "");
+  EXPECT_EQ(merge("parts", "again").status, kPassed);
+}
+TEST_F(MergeCommand, APartOfASearchThatDoesNotSayWhatItJudgedIsRefused) {
+  const std::string line = "fuzz safe_block/f32@host --evaluations 8 --seed 1";
+  for (const char* part : {"0/2", "1/2"}) EXPECT_EQ(run(line, "parts", part).status, kPassed);
+  EXPECT_EQ(merge("parts", "merged").status, kPassed);
+  edit("parts/shard-1-of-2/shard.json", R"re(,\s*"in_part": ?false)re", "");
+  const Outcome old = merge("parts", "again");
+  EXPECT_EQ(old.status, kBadCall) << old.out;
+  EXPECT_NE(old.err.find("an older version of assay made it"), std::string::npos) << old.err;
 }
 TEST_F(MergeCommand, PartsOfASweepAreTheWholePlan) {
   const std::string line = "sweep --host --plan --key online_warp/f16@host --key safe_block/f32@host --full";
@@ -112,6 +131,10 @@ TEST_F(MergeCommand, PartsOfASweepAreTheWholeSweep) {
   EXPECT_EQ(records("whole").size(), 4u);
   EXPECT_EQ(records("merged"), records("whole"));
   EXPECT_TRUE(fs::exists(at("merged/sweep.html")));
+  edit("parts/shard-1-of-3/sweep.jsonl", R"re("gpu": ?"[^"]*")re", R"re("gpu":"another")re");
+  const Outcome mixed = merge("parts", "mixed");
+  EXPECT_EQ(mixed.status, kBadCall) << mixed.out;
+  EXPECT_NE(mixed.err.find("holds timings of "), std::string::npos) << mixed.err;
 }
 /// The machine of one part has no GPU, and that of the other has one. Here a file says so.
 TEST_F(MergeCommand, AKernelThatOnePartCouldNotRunIsLacking) {
