@@ -10,6 +10,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <system_error>
 
@@ -120,8 +121,10 @@ std::string read_file(const fs::path& file) {
 
 std::string whole_lines(const fs::path& file, bool* torn) {
   std::string text = read_file(file);
-  if (torn) *torn = !text.empty() && text.back() != '\n';
-  text.resize(text.rfind('\n') + 1);
+  const std::size_t rest = text.rfind('\n') + 1;
+  if (torn) *torn = rest < text.size();
+  if (!nlohmann::json::accept(text.begin() + static_cast<std::ptrdiff_t>(rest), text.end()))
+    text.resize(rest);
   return text;
 }
 

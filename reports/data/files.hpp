@@ -56,7 +56,8 @@ std::filesystem::path file_or_gz(const std::filesystem::path& file);
 /// Reads a whole text file, inflated if its name ends with .gz. Throws InputError that names it.
 std::string read_file(const std::filesystem::path& file);
 
-/// The same without a torn last line, which a stopped run leaves. Sets *torn, unless it is null.
+/// The same of a file of JSON lines, without a torn last line, which a stopped run leaves: one without a line
+/// break that is no JSON. Sets *torn, unless it is null, if the last line has no line break, whole or not.
 std::string whole_lines(const std::filesystem::path& file, bool* torn);
 
 /// Calls `read` with each line of a file's text that is not empty. If `read` throws, throws InputError that

@@ -50,7 +50,8 @@ class Facts {
     else
       all_[at->second] = std::move(f);
   }
-  /// Adds those of a file, but not a torn last line. Throws InputError that names the file and the line.
+  /// Adds those of a file, but not a torn last line (whole_lines). Throws InputError that names the file and
+  /// the line.
   void read(const std::filesystem::path& file, bool* torn = nullptr);
   const std::vector<Fact>& all() const { return all_; }
 
@@ -78,7 +79,8 @@ std::vector<Fact> facts_in(const std::filesystem::path& file) {
 template <class Fact>
 class FactFile {
  public:
-  /// Reads the file, if it exists, and cuts off a torn last line. Throws InputError that names the file.
+  /// Reads the file, if it exists, and cuts off a torn last line; a whole one gets its line break. Throws
+  /// InputError that names the file.
   explicit FactFile(std::filesystem::path file) : file_(std::move(file)) {
     bool torn = false;
     if (std::filesystem::exists(file_))

@@ -191,6 +191,20 @@ TYPED_TEST(StoredFact, DropsATornLastLineAndRefusesAnyOther) {
   EXPECT_THROW(read_facts<TypeParam>(file.string() + ".absent"), InputError);
 }
 
+TYPED_TEST(StoredFact, KeepsAWholeLastLineWithoutItsLineBreak) {
+  TypeParam last = sample<TypeParam>(), more = last;
+  last.V = 33, more.V = 64;
+  const std::string lines = fact_line(sample<TypeParam>()) + fact_line(last);
+  const std::filesystem::path file = this->written(lines.substr(0, lines.size() - 1));
+  EXPECT_EQ(read_facts<TypeParam>(file).size(), 2u);
+  FactFile<TypeParam> facts(file);
+  ASSERT_NE(facts.find(identity(last)), nullptr);
+  facts.add(more);
+  EXPECT_EQ(read_facts<TypeParam>(file).size(), 3u) << "the next one has a line of its own";
+  EXPECT_NE(this->refused(lines + "{}").find("facts.jsonl: line 3"), std::string::npos)
+      << "JSON, and no fact";
+}
+
 TYPED_TEST(StoredFact, IsPairedByItsIdentity) {
   const TypeParam a = sample<TypeParam>();
   TypeParam gone = a, fresh = a;
