@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "reference/error.hpp"
@@ -31,6 +32,19 @@ void refuse_unknown(const nlohmann::json& j, const nlohmann::json& schema) {
   }
 }
 
+/// True if a text, at any depth, is none of those that the schema lists for it.
+bool has_unknown_word(const nlohmann::json& j, const nlohmann::json& schema) {
+  if (j.is_string() && schema.contains("enum"))
+    return std::find(schema["enum"].begin(), schema["enum"].end(), j) == schema["enum"].end();
+  if (j.is_array() && schema.contains("items"))
+    for (const nlohmann::json& one : j)
+      if (has_unknown_word(one, schema["items"])) return true;
+  if (j.is_object() && schema.contains("properties"))
+    for (const auto& [member, known] : schema["properties"].items())
+      if (j.contains(member) && has_unknown_word(j[member], known)) return true;
+  return false;
+}
+
 std::string dumped_members(const nlohmann::json& j, int indent) {
   return j.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -44,7 +58,7 @@ std::string text_of_members(nlohmann::json members) {
   nlohmann::ordered_json out;
   for (const char* first : {"format", "version", "verdict", "reason", "exit_status", "not_proved", "command",
                             "made", "target", "files", "steps", "kernels"})
-    out[first] = members.at(first);
+    if (members.contains(first)) out[first] = members[first];
   for (const auto& [member, value] : members.items()) out[member] = value;
   out["sha256"] = hash;
   return out.dump(1) + "\n";
@@ -73,8 +87,16 @@ Certificate certificate_from_text(const std::string& text, const std::string& fi
       throw InputError(fmt::format("is of version {}, and this program reads version {}",
                                    dumped_members(j["version"], -1), kCertificateVersion));
     if (!j.contains("sha256") || !j["sha256"].is_string()) throw InputError("field sha256: is missing");
-    refuse_unknown(j, certificate_schema());
-    return fields_from_json<Certificate>(j);
+    const nlohmann::json schema = certificate_schema();
+    refuse_unknown(j, schema);
+    try {
+      return fields_from_json<Certificate>(j);
+    } catch (const InputError& e) {
+      if (has_unknown_word(j, schema)) throw UnknownWord(file + ": " + e.what());
+      throw;
+    }
+  } catch (const UnknownWord&) {
+    throw;
   } catch (const InputError& e) {
     throw InputError(file + ": " + e.what());
   } catch (const nlohmann::json::exception& e) {

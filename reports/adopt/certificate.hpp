@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "reference/error.hpp"
 #include "reference/ops.hpp"
 #include "reports/data/outcome.hpp"
 
@@ -150,11 +151,17 @@ std::string op_of(const Certificate& c, const CertifiedSpeed& s);
 /// The text of certificate.json. Its last member, sha256, is the hash of all the others.
 std::string render_certificate(const Certificate& c);
 
-/// Throws InputError, one line that names `file`, if the text is no whole certificate of this version.
+/// A word of a certificate that is none of those that its field may have.
+struct UnknownWord : InputError {
+  using InputError::InputError;
+};
+
+/// Throws InputError, one line that names `file`, if the text is no whole certificate of this version;
+/// UnknownWord, if a word is why.
 Certificate certificate_from_text(const std::string& text, const std::string& file);
 
 /// Empty, or how the text differs from what `assay adopt` wrote: another byte, or its own hash is of other
-/// contents. The text must be a certificate.
+/// contents. The text must be a certificate, but its words may be unknown.
 std::string changed_since(const std::string& text);
 
 /// The text of a certificate with these members. The member sha256 is made again.

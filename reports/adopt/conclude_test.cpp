@@ -180,6 +180,27 @@ TEST(Certificate, IsReadAsItWasWritten) {
   EXPECT_EQ(changed_since(text_of_members(j)), "");
 }
 
+/// Only a word is told apart: what was edited has another hash, and what lacks a member is no certificate.
+TEST(Certificate, AnUnknownWordCanBeAskedForItsHash) {
+  Certificate c = right_certificate();
+  conclude(c, false);
+  nlohmann::json j = nlohmann::json::parse(render_certificate(c)), less = j;
+  j["verdict"] = "GREAT";
+  EXPECT_THROW(certificate_from_text(j.dump(), "c.json"), UnknownWord);
+  EXPECT_NE(changed_since(j.dump()).find("its own hash is of other contents"), std::string::npos);
+  EXPECT_EQ(changed_since(text_of_members(j)), "");
+  less.erase("cases");
+  try {
+    certificate_from_text(less.dump(), "c.json");
+    ADD_FAILURE() << "it was accepted";
+  } catch (const UnknownWord&) {
+    ADD_FAILURE() << "no word is unknown";
+  } catch (const InputError&) {
+  }
+  j.erase("kernels");
+  EXPECT_NE(changed_since(j.dump()), "") << "throws nothing";
+}
+
 TEST(Certificate, EveryBrokenTextIsOneLineThatNamesTheFile) {
   Certificate c = right_certificate();
   conclude(c, false);

@@ -201,6 +201,16 @@ TEST_F(Adopt, ATamperedFigureIsNoticed) {
   const Outcome careless = verify("", at("tampered.json"));
   EXPECT_EQ(careless.status, kFailed);
   EXPECT_NE(careless.out.find("it was changed after it was written"), careless.out.npos) << careless.out;
+  // So does a word that is none.
+  std::string text = read_file(certificate());
+  text.replace(text.find("\"PASS\""), 6, "\"GREAT\"");
+  std::ofstream(at("tampered.json")) << text;
+  const Outcome word = verify("", at("tampered.json"));
+  EXPECT_EQ(word.status, kFailed) << word.out << word.err;
+  EXPECT_NE(word.out.find("it was changed after it was written"), word.out.npos) << word.out;
+  EXPECT_NE(word.out.find("field verdict: \"GREAT\" is not known"), word.out.npos) << word.out;
+  const Outcome known = verify("", forged([](nlohmann::json& c) { c["verdict"] = "GREAT"; }));
+  EXPECT_EQ(known.status, kBadCall) << known.out << known.err;
   // With a hash that fits, the case itself tells.
   const Outcome careful = verify("", forged([](nlohmann::json& c) { c["cases"][0]["max_ulp"] = 0.25; }));
   EXPECT_EQ(careful.status, kFailed);
