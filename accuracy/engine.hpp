@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "accuracy/record.hpp"
 #include "reference/fields.hpp"
 #include "reference/parallel.hpp"
 
@@ -51,7 +52,15 @@ struct NothingToTell {
   void operator()(auto&&...) const {}
 };
 
-/// The facts of every unit: as they were kept, or as make(i) makes them now; then they are kept.
+/// True of facts that say nothing: of a unit that could not run.
+template <class Facts>
+bool not_run(const Facts& f) {
+  if constexpr (requires { f.status == Status::not_run; }) return f.status == Status::not_run;
+  return false;
+}
+
+/// The facts of every unit: as they were kept, or as make(i) makes them now; then they are kept, unless it
+/// could not run: then it is tried again.
 /// `told(i, facts, done)` is called after each unit, one call at a time.
 template <class Facts, class Make, class Told = NothingToTell>
 std::vector<Facts> facts_of_units(const std::vector<RunUnit>& units, int threads, const Kept& kept,
@@ -64,7 +73,7 @@ std::vector<Facts> facts_of_units(const std::vector<RunUnit>& units, int threads
       all[i] = fields_from_json<Facts>(*earlier);
     } else {
       all[i] = make(i);
-      if (kept.add) kept.add(units[i].name, fields_to_json(all[i]));
+      if (kept.add && !not_run(all[i])) kept.add(units[i].name, fields_to_json(all[i]));
     }
     const std::lock_guard<std::mutex> lock(mutex);
     told(i, all[i], ++done);

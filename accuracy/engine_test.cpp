@@ -13,6 +13,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "accuracy/record_fields.hpp"
+
 namespace assay {
 namespace {
 
@@ -62,6 +64,24 @@ TEST_F(Engine, WhatWasKeptDoesNotRunAgain) {
   }
   file_["c"]["number"] = 7;
   EXPECT_EQ(run(units)[2].number, 7) << "what was kept counts, not what would be made";
+}
+
+struct Outcome {
+  Status status = Status::pass;
+};
+template <IsA<Outcome> O, class Visit>
+void each_field(O& o, Visit& visit) {
+  visit("status", Word(o.status, kStatusNames));
+}
+
+TEST_F(Engine, WhatCouldNotRunIsTriedAgain) {
+  int runs = 0;
+  for (const Status status : {Status::not_run, Status::pass, Status::fail})
+    EXPECT_EQ(
+        facts_of_units<Outcome>({{"a"}}, 1, kept_, [&](std::size_t) { return Outcome{(++runs, status)}; })[0]
+            .status,
+        status == Status::fail ? Status::pass : status);
+  EXPECT_EQ(runs, 2) << "the second one ran, and was kept";
 }
 
 TEST_F(Engine, EachUnitIsToldOnce) {

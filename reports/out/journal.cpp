@@ -20,6 +20,7 @@
 #include "reference/hash/sha256.hpp"
 #include "reference/paths.hpp"
 #include "reports/build_info.hpp"
+#include "reports/data/environment.hpp"
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/out/command_line.hpp"
@@ -33,10 +34,21 @@ constexpr int kVersion = 2;
 
 std::string dumped(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace) + "\n"; }
 
+/// As about.json has it. Of an adoption, whose facts of functions do not say themselves where they were made.
+std::string machine() {
+  std::string words;
+  if (command_verb() == "adopt")
+    for (const auto& [label, value] : environment())
+      if (label == "CPU" || label == "GPU")
+        words += fmt::format("{}{}: {}", words.empty() ? "" : "; ", label, value);
+  return words;
+}
+
 json journal_head() {
   return {{"assay_unfinished", kVersion},
           {"command", command_compared()},
           {"assay", fmt::format("{} ({})", build_info::version, build_info::commit)},
+          {"machine", machine()},
           {"files", hash_of_read_files()},
           {"binaries", hash_of_binaries()}};
 }
@@ -120,9 +132,10 @@ void Journal::read_earlier() {
                       path_.string()));
     for (const auto& [field, what] :
          {std::pair{"command", "another command"}, std::pair{"assay", "another version of assay"},
+          std::pair{"machine", "another machine"},
           std::pair{"files", "other contents of the files that the command names, or that these include"},
           std::pair{"binaries", "another binary of the kernel"}}) {
-      const bool words = std::string_view(field) == "command" || std::string_view(field) == "assay";
+      const bool words = std::string_view(field) != "files" && std::string_view(field) != "binaries";
       const std::string then = j.contains(field) && j[field].is_string() ? j[field].get<std::string>() : "";
       if (then != now[field].get<std::string>())
         throw InputError(fmt::format("--resume: {} is of {}{}: leave out --resume to begin again",

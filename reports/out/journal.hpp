@@ -25,8 +25,9 @@ class Journal {
  public:
   /// `resume`: goes on with what an earlier run of the same command left. Otherwise that is set aside as
   /// unfinished.old.jsonl. Says on stderr which of these happens. Throws InputError if the file there is of
-  /// another command, another version of assay, or other kernels: by the SHA-256 of all files that are named,
-  /// of what they include, and of the binaries. So the kernels must be loaded before.
+  /// another command, another version of assay, an adoption of another machine (CPU or GPU), or other
+  /// kernels: by the SHA-256 of all files that are named, of what they include, and of the binaries. So the
+  /// kernels must be loaded before.
   Journal(const OutFolder& folder, bool resume);
   ~Journal();
   Journal(const Journal&) = delete;

@@ -98,6 +98,22 @@ TEST_F(Resume, NotWithAnOlderJournal) {
   EXPECT_NE(resumed.err.find("made by an older version of assay"), std::string::npos) << resumed.err;
 }
 
+/// What an adoption measured of a CPU and a GPU is of these.
+TEST_F(Resume, NoAdoptionOnAnotherMachine) {
+  const std::string line = "adopt safe_block/f32@host --only batch --quick --evaluations 32 --threads 1";
+  ASSERT_EQ(run(line, "killed", fmt::format("2 {}", SIGKILL)).signal, SIGKILL);
+  const std::string journal = read_file(at("killed/unfinished.jsonl")), mark = "\"machine\":\"CPU: ";
+  std::string other = journal;
+  ASSERT_NE(other.find(mark), other.npos) << other.substr(0, 300);
+  EXPECT_NE(other.find("; GPU: "), other.npos);
+  std::ofstream(at("killed/unfinished.jsonl")) << other.insert(other.find(mark) + mark.size(), "another ");
+  const Finished resumed = run(line + " --resume", "killed");
+  EXPECT_EQ(resumed.status, kBadCall) << resumed.out;
+  EXPECT_NE(resumed.err.find("is of another machine: CPU: another "), std::string::npos) << resumed.err;
+  std::ofstream(at("killed/unfinished.jsonl")) << journal;
+  EXPECT_EQ(run(line + " --resume", "killed").status, kPassed);
+}
+
 TEST_F(Resume, AReportThatWasKilled) {
   expect_resumes(
       "report --key online_warp/f16@host --family normal_1 --family probe --V 33 --V 129 --V 1025 --threads "
