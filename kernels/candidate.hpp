@@ -251,6 +251,7 @@ class Launcher {
                                    PartBuffers& /*buffers*/, const PartOptions& /*options*/) {
     PartOutcome none;
     none.no_room = "it makes no launches in parts";
+    none.launch = {none.no_room, Ended::fault};
     return none;
   }
   /// Empty, or why its launches are not timed here.

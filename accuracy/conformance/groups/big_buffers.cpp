@@ -265,7 +265,7 @@ BlockOwners owners_at(const Variant& v, Launcher& launcher, const Problem& probl
     o.fault = fmt::format("a launch of {} rows of {} columns: {}", few, problem.V, o.fault);
     return BlockOwners{0, {}, FaultKind::none, o, check};
   };
-  if (!whole && !probe.outcome.launch.ok() && probe.outcome.launch.ended != Ended::lost)
+  if (!whole && probe.outcome.no_room.empty() && probe.outcome.launch.ended != Ended::lost)
     return seen(probe.outcome.launch, Check::launch);
   if (!whole) return ended("a launch");
   for (std::size_t i = 0; i < whole->size(); ++i)

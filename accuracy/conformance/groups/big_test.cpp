@@ -12,6 +12,7 @@
 #include "accuracy/conformance/groups/big_buffers.hpp"
 #include "accuracy/conformance/inputs.hpp"
 #include "accuracy/verdict/checker.hpp"
+#include "accuracy/verdict/strangers_test.hpp"
 #include "kernels/adapter/compile/one_file.hpp"
 #include "kernels/device.hpp"
 #include "kernels/fault_kind.hpp"
@@ -160,6 +161,24 @@ Variant compiled(const char* entry, const std::vector<std::string>& args) {
 BlockOwners owners(const Variant& v, std::int64_t V) {
   EXPECT_TRUE(v.launcher->launches_parts());
   return block_owners(v, *v.launcher, problem_of(v, v.op, (std::int64_t{1} << 31) / V + 3, V, 1, V), 60);
+}
+
+TEST(BlockOwners, ALauncherWithoutPartsLaunchesNothing) {
+  class : public HereLauncher {
+    LaunchOutcome launch(const Variant&, const Problem&, Images&, const LaunchOptions&) override {
+      return {};
+    }
+  } here;
+  const Variant v = *find_variant("online_block/f32@host");
+  const Problem p = problem_of(v, v.op, 512, 33, 1, 33);
+  BigBuffers b(v, p, 0);
+  const PartOutcome o = here.launch_parts(v, p, b.parts(), {});
+  EXPECT_EQ(o.launch.fault, "it makes no launches in parts");
+  EXPECT_EQ(o.launch.ended, Ended::fault);
+  // It does not count against the kernel.
+  const BlockOwners none = block_owners(v, here, p, 60);
+  EXPECT_TRUE(none.seen.ok()) << none.seen.fault;
+  EXPECT_EQ(none.why.sentence, o.launch.fault);
 }
 
 TEST(BlockOwners, RowsInTurnAreToldAtTheirOwnLength) {
