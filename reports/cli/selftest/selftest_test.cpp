@@ -101,6 +101,12 @@ TEST(Selftest, ThePageIsMadeAgainFromTheData) {
   const command_test::Outcome o = command_test::call("assay page " + folder.path().string());
   EXPECT_EQ(o.status, kBadCall);
   EXPECT_NE(o.err.find("selftest.jsonl: line 3: this build has no entry"), std::string::npos) << o.err;
+  // Those of a GPU that this build has not are shown as the line tells them.
+  const std::size_t at = text.find("@host", text.find("unheard_of"));
+  ASSERT_NE(at, text.npos);
+  write_files({{file, text.replace(at, 5, "@cuda")}});
+  EXPECT_EQ(command_test::call("assay page " + folder.path().string()).status, kPassed);
+  EXPECT_NE(read_file(folder.path() / "selftest.html").find("unheard_of"), std::string::npos);
 }
 
 TEST(Selftest, CountsWhatTheRulesOfOthersLetThrough) {
