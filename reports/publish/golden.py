@@ -270,8 +270,8 @@ def main():
     gone = [group for group in sorted(old) if group not in new and (not o.only.pattern or asked_for(group))]
     if o.write:
         fields = known.union(*(paths_of(r) for _, records in new.values() for r in records))
-        if o.only.pattern and known and fields != known:
-            parser.error("records have new fields: write the values of all calls, without --only")
+        if fields != known and not old.keys() <= new.keys() | set(gone):
+            parser.error("records have new fields: write the values of all calls that have some, not only of these")
         for name in gone:
             del old[name]
         for name, (facts, records) in new.items():
