@@ -113,11 +113,14 @@ const Mutant* told_entry(const nlohmann::json& j) {
   const std::size_t slash = key.find('/'), at = key.find('@');
   m.variant.variant = key.substr(0, slash);
   const std::string types = key.substr(slash + 1, at - slash - 1);
-  m.variant.dtype = parse_dtype(types.substr(0, types.find(':'))).value_or(Dtype::f32);
+  const std::optional<Dtype> dtype = parse_dtype(types.substr(0, types.find(':')));
+  const std::optional<Op> op = parse_op(j.at("op").get<std::string>());
+  if (!dtype || !op)
+    throw InputError(fmt::format("this build has no entry {} {}", j.at("id").get<std::string>(), key));
+  m.variant.dtype = *dtype, m.variant.op = *op;
   if (const std::size_t out = types.find(':'); out != types.npos)
     m.variant.out_dtype = parse_dtype(types.substr(out + 1));
   m.variant.backend = Backend::cuda;
-  m.variant.op = parse_op(j.at("op").get<std::string>()).value_or(Op::softmax);
   m.id = kept("id"), m.fault = kept("entry");
   m.kind = kind == name(Kind::fault) ? Kind::fault : kind == name(Kind::cheat) ? Kind::cheat : Kind::right;
   m.expect.family = kept("family"), m.expect.check = kept("named_check"), m.expect.group = kept("group");
