@@ -186,8 +186,11 @@ int32_t run(const assay_call* call, const Needs& needs, Body body) noexcept {
     if (needs.one_row)
       for (int64_t row = 0; row < a.rows && status == 0; ++row) status = body(row_of(a, *call, needs, row));
     if (status) {
-      fault() = status == kSaidNo ? std::string("the entry returned false")
-                                  : "the entry returned " + std::to_string(status) + status_text(status);
+      const std::string number = std::to_string(status);
+      fault() = status == kSaidNo
+                    ? "returned false"
+                    : (status > 0 ? "returned status " + number + ": " : std::string()) +
+                          "the entry returned " + number + status_text(status);
       fault_kind() = "returned_status";
       return status;
     }
@@ -212,10 +215,10 @@ int32_t run(const assay_call* call, const Needs& needs, Body body) noexcept {
     fault_kind() = ::assay::name(e.kind);
 #endif
   } catch (const std::exception& e) {
-    fault() = e.what();
+    fault() = "threw an exception: " + std::string(e.what());
     fault_kind() = "threw";
   } catch (...) {
-    fault() = "the entry threw something that is no std::exception";
+    fault() = "threw something that is no std::exception";
     fault_kind() = "threw";
   }
   return kThrew;

@@ -224,7 +224,7 @@ TEST(OneFile, LaunchersAsPeopleWriteThem) {
   call.logits = call.values = &x;
   call.scale = 1;
   EXPECT_NE(counted.plugin->variants[0].run(&call), 0);
-  EXPECT_STREQ(counted.fault(), "the entry returned false");
+  EXPECT_STREQ(counted.fault(), "returned false");
 }
 
 TEST(OneFile, RacesAreFound) {

@@ -239,16 +239,6 @@ std::string shown(const char* text) {
   return words.find_first_not_of(' ') == words.npos ? "nothing that can be shown" : words;
 }
 
-/// A negative status that comes with words is a number of the adapter's own (adapter.h): the words say it
-/// all.
-std::string words_of(std::int32_t status, const std::string& why, bool threw) {
-  if (why.empty()) return "returned status " + std::to_string(status);
-  if (status >= 0) return "returned status " + std::to_string(status) + ": " + why;
-  const std::string entry = "the entry ";
-  if (why == entry + "returned false" || why.starts_with(entry + "threw")) return why.substr(entry.size());
-  return threw ? "threw an exception: " + why : why;
-}
-
 }  // namespace
 
 Said PluginLibrary::said_of(std::int32_t status) const {
@@ -256,9 +246,9 @@ Said PluginLibrary::said_of(std::int32_t status) const {
   const char* const word = fault_kind_ ? fault_kind_() : nullptr;
   // If the library gives no kind, it returned an error of its own.
   const auto kind = word ? parse_fault_kind(word) : FaultKind::returned_status;
-  // Only the adapter has numbers of its own: it gives kinds too.
-  std::string said = word ? words_of(status, why, kind == FaultKind::threw)
-                          : "returned status " + std::to_string(status) + (why.empty() ? "" : ": ") + why;
+  // Only the adapter gives kinds: its words say it all.
+  if (word && !why.empty()) return {why, kind.value_or(FaultKind::other)};
+  std::string said = "returned status " + std::to_string(status) + (why.empty() ? "" : ": ") + why;
   return {std::move(said), kind.value_or(FaultKind::other)};
 }
 
