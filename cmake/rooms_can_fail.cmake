@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tests that rooms.cmake, layers.cmake and spdx.cmake refuse what they must: plants one fault at a time in a small tree.
+# Tests that rooms.cmake, layers.cmake, without_cuda.cmake and spdx.cmake refuse what they must: plants one fault at a time in a small tree.
 # Run as a test: cmake -DROOT=<source> -DWORK=<scratch> -P rooms_can_fail.cmake
 cmake_minimum_required(VERSION 3.25)
 
@@ -95,6 +95,15 @@ expect(rooms "")
 file(APPEND ${WORK}/fuzz/kinds.hpp "\nnamespace assay {\nstruct Kind {\n};\n}\n")
 expect(rooms "Kind is defined in")
 
+# A header that needs the CUDA toolkit, behind another one.
+plant_right()
+file(WRITE ${WORK}/kernels/device_array.hpp "#include <cuda_runtime_api.h>\n")
+plant(kernels/rig.hpp kernels/device_array.hpp)
+file(WRITE ${WORK}/reports/page/page.cpp "#if defined(ASSAY_WITH_CUDA)\n#include \"kernels/rig.hpp\"\n#endif\n")
+expect(without_cuda "")
+plant(reports/page/page.cpp kernels/rig.hpp)
+expect(without_cuda "reports/page/page.cpp includes kernels/rig.hpp")
+
 # A source file without its license, and one with another.
 file(REMOVE_RECURSE ${WORK})
 set(license "SPDX-License-Identifier: Apache-2.0")
@@ -111,5 +120,6 @@ expect(spdx "kernels/device.cpp does not begin with ${license} cmake/tests.cmake
 file(REMOVE_RECURSE ${WORK})
 expect(rooms "no include line was read")
 expect(layers "no include line was read")
+expect(without_cuda "no include line was read")
 expect(spdx "no file was read")
 message(STATUS "every planted fault is refused")

@@ -75,6 +75,7 @@ endif()
 add_test(NAME layers COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/layers.cmake)
 add_test(NAME rooms COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/rooms.cmake)
 add_test(NAME spdx COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/spdx.cmake)
+add_test(NAME without_cuda COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/without_cuda.cmake)
 add_test(NAME format COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DBUILD=${PROJECT_BINARY_DIR}
   -P ${PROJECT_SOURCE_DIR}/cmake/format.cmake)
 set_tests_properties(format PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: ")

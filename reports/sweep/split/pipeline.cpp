@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "accuracy/device_array.hpp"
 #include "reports/sweep/rig/rig_kernels.hpp"
 #include "reports/sweep/split/split_rig.hpp"
 

@@ -12,6 +12,7 @@
 #if defined(ASSAY_WITH_CUDA)
 #include <chrono>
 
+#include "accuracy/device_array.hpp"
 #include "reports/sweep/rig/open_rows.hpp"
 #include "reports/sweep/rig/rig_kernels.hpp"
 #include "reports/sweep/rig/rules.hpp"

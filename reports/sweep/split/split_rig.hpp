@@ -3,15 +3,12 @@
 // works on them chunk by chunk, and the judgement of the rows put together again.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "accuracy/device_array.hpp"
 #include "accuracy/fast_judge/fast_judge.hpp"
 #include "kernels/split/nccl.hpp"
 #include "kernels/split/split.hpp"
