@@ -141,7 +141,8 @@ struct PartOptions {
   /// `rows` is empty, all blocks run. At most kMostRows.
   std::vector<std::int64_t> rows;
   std::int64_t rows_per_block = 0;
-  double seconds = 120;  // after these it counts as hung
+  double seconds = 120;       // after these it counts as hung
+  bool keeps_worker = false;  // host: of one launch of several that are no test of what a process keeps
   static constexpr std::size_t kMostRows = 16;
 };
 

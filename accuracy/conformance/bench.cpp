@@ -113,7 +113,7 @@ LaunchOutcome Bench::run(GuardedLaunch& launch) const {
   LaunchOutcome outcome = launch.run();
   const auto took = std::chrono::steady_clock::now() - begin;
   count(outcome, took);
-  if (outcome.ok() && options_.hangs) options_.hangs->came_back();
+  if (outcome.ok() && options_.hangs) options_.hangs->came_back(launch.problem().V);
   if (outcome.ok() || outcome.ended == Ended::crashed)
     saw(launch.problem(), launch.layout().offset, !outcome.ok(), took);
   return outcome;
@@ -220,7 +220,7 @@ Record Bench::judge(const ConformanceCase& c, const Case& inputs, const Layout& 
 LaunchOutcome Bench::few_rows_first(const ConformanceCase& c, std::int64_t many) const {
   constexpr std::int64_t kFew = 3;
   const Variant& v = variant_of(c);
-  if (c.rows <= many || !v.launcher || !options_.hangs || options_.hangs->has_come_back()) return {};
+  if (c.rows <= many || !v.launcher || !options_.hangs || options_.hangs->has_come_back(c.V)) return {};
   const std::int64_t least = std::max<std::int64_t>(kFew, v.limits.min_rows),
                      step = std::max<std::int64_t>(1, v.limits.rows_multiple);
   ConformanceCase few = c;

@@ -59,6 +59,7 @@ struct Unit {
   std::vector<ConformanceCase> cases;
   std::function<void(Bench&, const std::vector<ConformanceCase>&)> run;
   double weight = 1;       // roughly its time; orders the units
+  bool later = false;      // as in a group of Stage::later
   bool exclusive = false;  // never runs beside another exclusive unit, because it keeps state
 };
 
@@ -71,21 +72,21 @@ struct Planning {
   bool named = false;  // the group was asked for by name
 };
 
+/// When a group's cases run. The search for a contract makes several runs of `first`. Where a case of those
+/// fails, `later` waits until no more limits are found: these take many launches, or processes of their own.
+/// `last` starts a separate program, once, within the contract that was found.
+enum class Stage { first, later, last };
+
 struct Group {
   const char* name;
   const char* why;  // one sentence
   std::vector<Unit> (*plan)(const Planning&);
   bool optional = false;  // only when it is asked for by name
-  /// It starts a separate program. The search for a contract runs it only once, within the contract that was
-  /// found.
-  bool costly = false;
+  Stage stage = Stage::first;
 };
 
 /// The group that launches for a tool that watches. It judges no outputs, so its passes alone are no PASS.
 inline constexpr const char* kLaunchesGroup = "launches";
-
-/// Which of the chosen groups are run.
-enum class Part { all, cheap, costly };
 
 /// The groups of groups/, in report order.
 std::span<const Group> groups();
@@ -93,7 +94,6 @@ std::span<const Group> groups();
 struct ConformanceOptions {
   std::vector<std::string> only;  // names of groups; empty: all but the optional ones
   std::vector<std::string> also;  // optional groups, in addition to those
-  Part part = Part::all;          // which part of the groups; a part may be empty
   Extent extent = Extent::normal;
   Narrowing narrow;
   std::int64_t most_elements = 0;  // larger cases are not planned; 0: all cases are
@@ -122,6 +122,8 @@ struct ConformanceOptions {
   std::function<void(const std::string& words)> tell;
   /// The run among others that keep records in one place; the search for a contract makes several.
   std::string run_name = {};
+  /// True: once a case failed, Stage::later waits for go_on() (conformance_run.hpp).
+  bool hold = false;
 };
 
 struct ConformanceResult {

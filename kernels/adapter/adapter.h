@@ -187,10 +187,9 @@ int32_t run(const assay_call* call, const Needs& needs, Body body) noexcept {
       for (int64_t row = 0; row < a.rows && status == 0; ++row) status = body(row_of(a, *call, needs, row));
     if (status) {
       const std::string number = std::to_string(status);
-      fault() = status == kSaidNo
-                    ? "returned false"
-                    : (status > 0 ? "returned status " + number + ": " : std::string()) +
-                          "the entry returned " + number + status_text(status);
+      fault() = status == kSaidNo ? "returned false"
+                                  : (status > 0 ? "returned status " + number + ": " : std::string()) +
+                                        "the entry returned " + number + status_text(status);
       fault_kind() = "returned_status";
       return status;
     }

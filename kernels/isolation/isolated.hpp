@@ -17,10 +17,13 @@
 
 namespace assay {
 
+inline constexpr double kUsualTimeout = 20;  // seconds
+
 struct IsolationOptions {
   /// The time limit of one launch, and of loading. It counts the worker's own time (warm_process.hpp), times
-  /// its share of the device. After it the worker is ended, and the outcome is `hung`.
-  double timeout_seconds = 20;
+  /// its share of the device. After it the worker is ended, and the outcome is `hung`. The usual limit is
+  /// that of long launches: a short one gets 3 s and 10 us an element (2 us on a GPU).
+  double timeout_seconds = kUsualTimeout;
   std::string worker = {};  // executable with the `worker` verb; default: $ASSAY_WORKER, or this `assay`
   bool sandbox = true;      // false: never in a sandbox
   /// True: the sandbox that a worker has which may use a GPU, on any machine. Tests want it.

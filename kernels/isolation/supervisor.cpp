@@ -261,8 +261,13 @@ void Supervisor::be_patient(double times) {
 }
 
 double Supervisor::patience() const {
+  // Launches of a right kernel take a thousandth of this or less.
+  constexpr double kLeast = 3, kOfAnElement = 10e-6, kOnDevice = 2e-6;
   if (allowed_ > 0) return allowed_;
-  const double usual = times_ * options_.timeout_seconds;
+  double usual = times_ * options_.timeout_seconds;
+  if (elements_ >= 0 && options_.timeout_seconds == kUsualTimeout)
+    usual = times_ * std::min(kUsualTimeout, kLeast + (on_device_ ? kOnDevice : kOfAnElement) *
+                                                          static_cast<double>(elements_));
   // A kernel that has hung once will hang again: the rest of its cases is not worth the full wait each time.
   return hung_ && times_ <= 1 ? std::min(usual, std::max(1.0, 20 * slowest_)) : usual;
 }

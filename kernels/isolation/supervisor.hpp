@@ -166,12 +166,13 @@ class Supervisor {
   std::set<std::array<std::int64_t, 10>> shapes_;  // shapes that the worker was given
   std::uint64_t base_ = 0;                         // where the worker maps the arena's regions
   std::uint32_t sequence_ = 0;
-  bool hung_ = false;       // it has hung before
-  double slowest_ = 0;      // the longest time until an answer, in seconds
-  double allowed_ = 0;      // seconds for the launch in progress; 0: as in the options
-  double times_ = 1;        // factor on the usual patience
-  double wall_ = 0;         // seconds by the wall clock beyond these; 0: as usual
-  bool on_device_ = false;  // the launch in progress is on the device
+  bool hung_ = false;           // it has hung before
+  double slowest_ = 0;          // the longest time until an answer, in seconds
+  double allowed_ = 0;          // seconds for the launch in progress; 0: as in the options
+  std::int64_t elements_ = -1;  // rows x V of the launch in progress
+  double times_ = 1;            // factor on the usual patience
+  double wall_ = 0;             // seconds by the wall clock beyond these; 0: as usual
+  bool on_device_ = false;      // the launch in progress is on the device
   Disturbance disturbance_;
   Anything answer_;
   Placement placements_[kSlots][kBuffers];

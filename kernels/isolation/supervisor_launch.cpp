@@ -76,6 +76,7 @@ Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& 
       try {
         start();
         on_device_ = on_device;
+        elements_ = problem.rows * problem.V;
         earlier = changed_since_last();
         // One fiber per thread: 65,536 blocks of 256 threads take the executor ten seconds on an idle core.
         if (!on_device && problem.rows > kManyRows)
@@ -93,6 +94,7 @@ Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& 
         all(lost_for_want(FaultKind::memory, "memory: there is not enough to share with a worker"));
       }
       allowed_ = 0;
+      elements_ = -1;
       on_device_ = false;
     }
     if (!earlier.empty() && outcomes[0].late_write.empty()) outcomes[0].late_write = earlier;

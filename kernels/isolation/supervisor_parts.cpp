@@ -71,12 +71,15 @@ PartOutcome Supervisor::launch_parts(std::uint32_t entry, bool on_device, const 
   request.chosen.per_block = options.rows_per_block;
   for (const std::int64_t row : options.rows) request.chosen.rows[request.chosen.count++] = row;
   const Launch asked = request;
+  const bool keeps = options.keeps_worker && !on_device;
   for (const bool last : {false, true}) {
     request = asked;
     outcome = {};
     // What the previous attempt left is freed together with the worker and the arena.
-    drop_worker();
-    device_.free_all();
+    if (!keeps || !process_) {
+      drop_worker();
+      device_.free_all();
+    }
     bool again = false;
     try {
       start();
@@ -96,9 +99,13 @@ PartOutcome Supervisor::launch_parts(std::uint32_t entry, bool on_device, const 
     }
     allowed_ = 0;
     on_device_ = false;
-    drop_worker();
-    arena_.reset();
-    device_.free_all();
+    if (keeps && process_) {
+      arena_->clear();
+    } else {
+      drop_worker();
+      arena_.reset();
+      device_.free_all();
+    }
     if (!again || last) break;
   }
   if (outcome.wants == FaultKind::memory) disturbance_.doubtful = true;

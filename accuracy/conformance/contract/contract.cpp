@@ -44,8 +44,12 @@ class Search {
     const Variant variant = make_();
     bool whole = true;  // `last` ran at the extent that the options ask for
     for (int round = 0; round < kRounds; ++round) {
-      const std::vector<Record>& records = last->records();
+      const std::vector<Record> records = last->records();
       if (std::none_of(records.begin(), records.end(), fails)) {
+        if (last->holds()) {
+          last->go_on(Stage::later);  // what failed had another cause
+          continue;
+        }
         if (whole) break;
         last.reset();                   // frees its worker
         last = again(options_.extent);  // has cases that the quick extent has not
@@ -55,7 +59,11 @@ class Search {
       // A launch that hangs is no refusal, and each that the search would try costs its wait.
       if (options_.hangs && options_.hangs->shown()) break;
       const std::vector<FoundLimit> more = next(records);
-      if (more.empty()) break;
+      if (more.empty() && !last->holds()) break;
+      if (more.empty()) {
+        last->go_on(Stage::later);  // may show limits that the first stage does not
+        continue;
+      }
       add(more);
       last.reset();
       last = again(Extent::quick);
@@ -68,10 +76,9 @@ class Search {
       last.reset();
       last = again(options_.extent);
     }
+    if (hangs) options_.hangs->leave();
     out.result = last->explained();
     last.reset();
-    if (hangs) options_.hangs->leave();
-    add_costly(out.result);
     out.contract = contract_of(declared(variant, found_), out.result.records, found_, outside_);
     return out;
   }
@@ -108,22 +115,13 @@ class Search {
   }
 
   /// Runs the groups of the check, under the limits found so far.
-  std::unique_ptr<ConformanceRun> again(Extent extent, Part part = Part::cheap) {
+  std::unique_ptr<ConformanceRun> again(Extent extent) {
     ConformanceOptions o = options_;
     o.extent = extent;
-    o.part = part;
+    o.hold = true;
     if (!found_.empty()) o.target = target_with_(found_);
-    o.run_name = fmt::format("{}|{}|{}", found_, static_cast<int>(extent), static_cast<int>(part));
+    o.run_name = fmt::format("{}|{}", found_, static_cast<int>(extent));
     return std::make_unique<ConformanceRun>([&] { return declared(make_(), found_); }, o);
-  }
-
-  /// Throws InputError if there is no case at all.
-  void add_costly(ConformanceResult& result) {
-    ConformanceResult more =
-        again(options_.extent, result.records.empty() ? Part::all : Part::costly)->explained();
-    result.planned += more.planned;
-    result.executed += more.executed;
-    std::move(more.records.begin(), more.records.end(), std::back_inserter(result.records));
   }
 
   std::vector<Record> narrowed(const std::string& words, const std::vector<std::string>& groups,

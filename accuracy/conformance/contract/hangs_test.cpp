@@ -17,7 +17,7 @@
 namespace assay::conformance {
 namespace {
 
-TEST(Hangs, ThreeShowItAndTwentySecondsMoreEndIt) {
+TEST(Hangs, ThreeShowItAndSixSecondsMoreEndIt) {
   Hangs h;
   for (int i = 0; i < 3; ++i) {
     EXPECT_FALSE(h.shown());
@@ -25,7 +25,7 @@ TEST(Hangs, ThreeShowItAndTwentySecondsMoreEndIt) {
   }
   EXPECT_TRUE(h.shown());
   EXPECT_FALSE(h.over()) << "what showed it does not count";
-  h.saw(std::chrono::seconds(19));
+  h.saw(std::chrono::seconds(5));
   EXPECT_FALSE(h.over());
   h.saw(std::chrono::seconds(1));
   EXPECT_TRUE(h.over());
@@ -37,7 +37,7 @@ class AlwaysHangs final : public HereLauncher {
   AlwaysHangs(std::shared_ptr<Hangs> hangs, int& launches) : hangs_(std::move(hangs)), launches_(launches) {}
   LaunchOutcome launch(const Variant&, const Problem&, Images&, const LaunchOptions&) override {
     ++launches_;
-    hangs_->saw(std::chrono::seconds(4));
+    hangs_->saw(std::chrono::milliseconds(500));
     return {"nothing came back", Ended::hung, {}, 0, FaultKind::no_answer};
   }
 

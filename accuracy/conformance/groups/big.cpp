@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <mutex>
 #include <regex>
@@ -161,8 +162,9 @@ Record wrong(const Bench& bench, const ConformanceCase& c, const LaunchOutcome& 
   return r;
 }
 
-Record went_wrong(const Bench& bench, const ConformanceCase& c, const LaunchOutcome& o, Check check) {
-  bench.count(o);
+Record went_wrong(const Bench& bench, const ConformanceCase& c, const LaunchOutcome& o, Check check,
+                  std::chrono::nanoseconds took) {
+  bench.count(o, took);
   return wrong(bench, c, o, check);
 }
 
@@ -171,8 +173,10 @@ Record many_rows(Bench& bench, Launcher& launcher, const ConformanceCase& c) {
   PartOptions options{{}, 0, bench.options().patience * kSeconds};
   const std::vector<std::int64_t> rows = chosen_rows(c);
   if (on_host(v.backend) || v.on_executor) {
+    const auto begin = std::chrono::steady_clock::now();
     const BlockOwners owners = block_owners(v, launcher, bench.problem(c), options.seconds);
-    if (!owners.seen.ok()) return went_wrong(bench, c, owners.seen, owners.check);
+    if (!owners.seen.ok())
+      return went_wrong(bench, c, owners.seen, owners.check, std::chrono::steady_clock::now() - begin);
     if (owners.rows_per_block == 0) return bench.unsupported(c, owners.why, owners.wants);
     options.rows = rows;
     options.rows_per_block = owners.rows_per_block;
@@ -224,7 +228,8 @@ Record long_row(Bench& bench, Launcher& launcher, const ConformanceCase& c) {
       if (failed(*trial)) {
         LaunchOutcome seen = trial->launch;
         seen.fault = fmt::format("a row of {} columns: {}", V, seen.fault);
-        return went_wrong(bench, c, seen, Check::launch);
+        return went_wrong(bench, c, seen, Check::launch,
+                          std::chrono::nanoseconds(static_cast<std::int64_t>(trial->seconds * 1e9)));
       }
     const double a_column =
         std::max(0.0, o.seconds - shorter.seconds) / static_cast<double>(kTrial - kTrial / 16);

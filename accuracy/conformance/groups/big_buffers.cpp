@@ -208,7 +208,7 @@ class Probe {
     p.rows = n;
     BigBuffers b(v_, p, 0);
     for (const std::int64_t row : seen) b.choose(row, logits_, row % kPeriod);
-    outcome = launcher_.launch_parts(v_, b.problem(), b.parts(), {run, per_block, seconds_});
+    outcome = launcher_.launch_parts(v_, b.problem(), b.parts(), {run, per_block, seconds_, true});
     if (!outcome.launch.ok() || !outcome.no_room.empty()) return {};
     Outputs all;
     for (std::size_t i = 0; i < seen.size(); ++i) all.push_back(b.outputs_of(i));

@@ -108,6 +108,21 @@ TEST(Big, PartsComeBackAndNothingElseIsTouched) {
       std::memcpy(&value, buffer.wanted[i].bytes.data(), sizeof value);
       EXPECT_NEAR(value, i % 3 == 1 ? 0.57611688 : 0.21194156, 1e-6) << i;
     }
+  // A worker that is kept sees nothing of the launch before.
+  PartOptions kept;
+  kept.keeps_worker = true;
+  const Tensor zeros(v.dtype, 1, 3);
+  BigBuffers second(v, p, -HUGE_VAL);
+  second.choose(0, t, 0, {5, 700000, 1048575});
+  EXPECT_TRUE(v.launcher->launch_parts(v, p, second.parts(), kept).launch.ok());
+  BigBuffers third(v, p, 0);
+  third.choose(0, zeros, 0, {5, 700000, 1048575});
+  EXPECT_TRUE(v.launcher->launch_parts(v, p, third.parts(), kept).launch.ok());
+  for (const BufferPart& part : third.parts()[1].wanted) {
+    float value = 0;
+    std::memcpy(&value, part.bytes.data(), sizeof value);
+    EXPECT_NEAR(value, 1.0 / (1 << 20), 1e-9) << "a row of equal logits";
+  }
   // Rows cannot be chosen if every block, or none, runs.
   PartOptions some;
   some.rows = {0};

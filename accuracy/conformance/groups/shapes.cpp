@@ -83,7 +83,8 @@ std::vector<Unit> plan_rows(const Planning& p) {
   std::vector<Unit> units;
   const auto add = [&](std::int64_t V, std::int64_t rows, const std::vector<std::string>& usual) {
     for (const std::string& family : families_of(p, usual))
-      units.push_back({{{family, V, rows, op_of(p), pick_of(p, V)}}, run_shape, weight_of(rows, V)});
+      units.push_back(
+          {{{family, V, rows, op_of(p), pick_of(p, V)}}, run_shape, weight_of(rows, V), rows > 300});
   };
   for (const std::int64_t V : sizes_of(p, {7}))
     for (const std::int64_t rows : rows_of(p, counts)) add(V, rows, {"row_drawn"});

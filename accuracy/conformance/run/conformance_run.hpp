@@ -16,24 +16,32 @@ class Runner;
 
 class ConformanceRun {
  public:
-  /// Runs the groups. Cases that something outside the kernel disturbed are run again. Throws like
-  /// run_conformance.
-  ConformanceRun(const std::function<Variant()>& make, ConformanceOptions options);
+  /// Runs the groups up to this stage. Cases that something outside the kernel disturbed are run again.
+  /// Throws like run_conformance.
+  ConformanceRun(const std::function<Variant()>& make, ConformanceOptions options,
+                 Stage up_to = Stage::later);
   ~ConformanceRun();
 
-  /// In plan order, with those of status not_run.
-  const std::vector<Record>& records() const;
+  /// Of all cases so far, in plan order, with those of status not_run.
+  std::vector<Record> records() const;
 
-  /// Returns the records. The first case of each finding has been run again alone, and judged under other
-  /// claims. Afterwards this run holds no records.
+  /// True if Stage::later waits.
+  bool holds() const;
+  /// Runs what is left up to this stage.
+  void go_on(Stage up_to);
+
+  /// Runs what is left, and returns the records. The first case of each finding has been run again alone, and
+  /// judged under other claims. Afterwards this run holds no records.
   ConformanceResult explained();
 
  private:
+  void run(Stage up_to);
+
+  const std::function<Variant()> make_;
   const ConformanceOptions options_;
   const Variant first_;
   std::vector<Group> groups_;
   std::unique_ptr<Runner> runner_;
-  std::int64_t executed_ = 0;
 };
 
 }  // namespace assay::conformance

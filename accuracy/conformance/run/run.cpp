@@ -41,7 +41,6 @@ std::vector<Group> chosen_groups(const ConformanceOptions& options) {
     return std::find(names.begin(), names.end(), g.name) != names.end();
   };
   std::erase_if(all, [&](const Group& g) {
-    if (options.part != Part::all && g.costly != (options.part == Part::costly)) return true;
     if (among(options.also, g)) return false;
     return options.only.empty() ? g.optional : !among(options.only, g);
   });
@@ -85,7 +84,7 @@ UnitPlan plan_groups(const std::vector<Group>& chosen, const Variant& variant,
       if (!u.cases.empty()) plan.add(g, std::move(u));
     }
   }
-  if (plan.units.empty() && options.part == Part::all)
+  if (plan.units.empty())
     throw InputError("the plan is empty: no case of these groups is what was asked for");
   return plan;
 }
@@ -117,36 +116,50 @@ void require_operands(std::vector<Record>& records, const Variant& v) {
 
 }  // namespace
 
-ConformanceRun::ConformanceRun(const std::function<Variant()>& make, ConformanceOptions options)
-    : options_(std::move(options)), first_(make()) {
+ConformanceRun::ConformanceRun(const std::function<Variant()>& make, ConformanceOptions options, Stage up_to)
+    : make_(make), options_(std::move(options)), first_(make()) {
   set_seed_of_run(options_.seed);
   groups_ = chosen_groups(options_);
   runner_ = std::make_unique<Runner>(plan_groups(groups_, first_, options_), options_);
-  runner_->run(first_, make, threads_for(first_, options_));
-  confirm(*runner_, first_, options_.hangs.get());
-  if (options_.part == Part::all) require_operands(runner_->records, first_);
-  for (Record& r : runner_->records) finish_texts(r);
-  runner_->keep_settled(first_);
-  executed_ = executed(runner_->records);
+  run(up_to);
 }
 
 ConformanceRun::~ConformanceRun() = default;
 
-const std::vector<Record>& ConformanceRun::records() const { return runner_->records; }
+void ConformanceRun::run(Stage up_to) {
+  runner_->run(first_, make_, threads_for(first_, options_), up_to);
+  const std::vector<std::size_t> cases = runner_->newly_run();
+  confirm(*runner_, cases, first_, options_.hangs.get());
+  for (const std::size_t i : cases) finish_texts(runner_->records[i]);
+  runner_->keep_settled(first_, cases);
+}
+
+std::vector<Record> ConformanceRun::records() const {
+  std::vector<Record> all;
+  for (std::size_t i = 0; i < runner_->records.size(); ++i)
+    if (runner_->has_run[i]) all.push_back(runner_->records[i]);
+  return all;
+}
+
+bool ConformanceRun::holds() const { return runner_->holds(); }
+
+void ConformanceRun::go_on(Stage up_to) { run(up_to); }
 
 ConformanceResult ConformanceRun::explained() {
+  run(Stage::last);
+  require_operands(runner_->records, first_);
+  ConformanceResult result;
+  result.planned = static_cast<std::int64_t>(runner_->records.size());
+  result.executed = executed(runner_->records);
   repeat_alone(*runner_, first_);
   say_nearest(*runner_, first_, options_);
   for (Record& r : runner_->records) finish_texts(r);
-  ConformanceResult result;
-  result.planned = static_cast<std::int64_t>(runner_->records.size());
-  result.executed = executed_;
   result.records = std::move(runner_->records);
   return result;
 }
 
 ConformanceResult run_conformance(const std::function<Variant()>& make, const ConformanceOptions& options) {
-  return ConformanceRun(make, options).explained();
+  return ConformanceRun(make, options, Stage::last).explained();
 }
 
 }  // namespace assay::conformance

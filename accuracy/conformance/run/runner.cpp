@@ -32,6 +32,10 @@ std::string kept_name(const ConformanceOptions& o, const Record& blank) {
   return o.run_name + "|" + identity(blank);
 }
 
+Stage stage_of(const PlannedUnit& p) {
+  return p.unit.later ? std::max(p.group->stage, Stage::later) : p.group->stage;
+}
+
 Disturbance disturbance_of(const Variant& v) {
   return v.launcher ? v.launcher->disturbance() : Disturbance();
 }
@@ -41,20 +45,41 @@ Disturbance disturbance_of(const Variant& v) {
 Runner::Runner(UnitPlan plan, const ConformanceOptions& options) : plan_(std::move(plan)), options_(options) {
   for (const PlannedUnit& p : plan_.units) patience_[p.group].deaths = &deaths_;
   records.resize(plan_.records);
+  has_run.resize(plan_.records);
   disturbed.resize(plan_.records);
+  begun_.resize(plan_.units.size());
 }
 
-void Runner::run(const Variant& first, const std::function<Variant()>& make, int threads) {
+void Runner::run(const Variant& first, const std::function<Variant()>& make, int threads, Stage up_to) {
+  // With few threads it is soon known whether a case fails if the longest units do not come first.
+  const bool by_stage = options_.hold && workers_for(plan_.units.size(), threads) < 4;
+  failed_ = false;
+  holds_ = false;
+  std::vector<std::size_t> at;
   std::vector<RunUnit> units;
-  for (const PlannedUnit& p : plan_.units)
-    units.push_back({.weight = p.unit.weight, .exclusive = p.unit.exclusive});
+  for (std::size_t i = 0; i < plan_.units.size(); ++i) {
+    const PlannedUnit& p = plan_.units[i];
+    const Stage stage = stage_of(p);
+    if (begun_[i] || stage > up_to) continue;
+    at.push_back(i);
+    units.push_back({.weight = by_stage && stage != Stage::first ? p.unit.weight * 1e-30 : p.unit.weight,
+                     .exclusive = p.unit.exclusive});
+  }
+  if (units.empty()) return;
+  std::vector<char> begun(at.size());
   std::vector<std::unique_ptr<Bench>> benches(static_cast<std::size_t>(workers_for(units.size(), threads)));
   benches[0] = std::make_unique<Bench>(first, options_);
   bool scarce = false;
   run_units(
       units, threads,
       [&](std::size_t i, int worker) {
-        run_unit(*benches[static_cast<std::size_t>(worker)], plan_.units[i]);
+        const PlannedUnit& p = plan_.units[at[i]];
+        if (options_.hold && failed_ && stage_of(p) == Stage::later) {
+          holds_ = true;
+          return;
+        }
+        begun[i] = 1;
+        run_unit(*benches[static_cast<std::size_t>(worker)], p);
       },
       [&](int worker) {
         if (scarce) return false;
@@ -65,6 +90,7 @@ void Runner::run(const Variant& first, const std::function<Variant()>& make, int
         }
         return !scarce;
       });
+  for (std::size_t i = 0; i < at.size(); ++i) begun_[at[i]] = begun[i] != 0;
 }
 
 Record Runner::alone(const Variant& variant, std::size_t record, Disturbance* disturbance) const {
@@ -112,12 +138,12 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p) {
     else if (d.any() && r.status != Status::hung && r.status != Status::crashed)
       r.at_first = d.saw;
     keep(bench, all[i], r, d);
-    put(p.first + i, std::move(r), d);
+    put(p, p.first + i, std::move(r), d);
   });
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (std::optional<Record> r = earlier(bench, patience, all[i])) {
       emitted[i] = true;
-      put(p.first + i, std::move(*r), {});
+      put(p, p.first + i, std::move(*r), {});
       continue;
     }
     const bool same = i > 0 && all[i].variant == all[i - 1].variant;
@@ -137,7 +163,7 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p) {
                    : fmt::format("the group was ended after {} crashes and {} hangs", patience.crashes.load(),
                                  patience.hangs.load());
     keep(bench, all[i], r, {});
-    put(p.first + i, std::move(r), {});
+    put(p, p.first + i, std::move(r), {});
   }
 }
 
@@ -157,10 +183,16 @@ void Runner::keep(const Bench& bench, const ConformanceCase& c, const Record& r,
   if (options_.kept.add && !d.any()) options_.kept.add(kept_name(options_, bench.blank(c)), to_json(r));
 }
 
-void Runner::keep_settled(const Variant& variant) const {
+std::vector<std::size_t> Runner::newly_run() {
+  std::vector<std::size_t> cases = std::exchange(newly_run_, {});
+  std::sort(cases.begin(), cases.end());
+  return cases;
+}
+
+void Runner::keep_settled(const Variant& variant, const std::vector<std::size_t>& cases) const {
   if (!options_.kept.add) return;
   Bench bench(variant, options_);
-  for (std::size_t i = 0; i < records.size(); ++i) {
+  for (const std::size_t i : cases) {
     if (!disturbed[i].any()) continue;
     const PlannedUnit& p = unit_of(i);
     Patience none;
@@ -169,8 +201,12 @@ void Runner::keep_settled(const Variant& variant) const {
   }
 }
 
-void Runner::put(std::size_t at, Record r, Disturbance disturbance) {
+void Runner::put(const PlannedUnit& p, std::size_t at, Record r, Disturbance disturbance) {
+  if (stage_of(p) == Stage::first && (r.status == Status::fail || r.status == Status::crashed))
+    failed_ = true;
   const std::lock_guard<std::mutex> lock(mutex_);
+  has_run[at] = true;
+  newly_run_.push_back(at);
   disturbed[at] = std::move(disturbance);
   finish_texts(r);
   records[at] = std::move(r);

@@ -18,7 +18,7 @@
 
 namespace assay::conformance {
 
-void confirm(Runner& run, const Variant& variant, const Hangs* hangs) {
+void confirm(Runner& run, const std::vector<std::size_t>& cases, const Variant& variant, const Hangs* hangs) {
   if (!variant.launcher) return;
   // The wait counts the worker's own time. It is longer here for what the kernel keeps, not because of
   // neighbours.
@@ -26,21 +26,21 @@ void confirm(Runner& run, const Variant& variant, const Hangs* hangs) {
   constexpr auto kLongest = std::chrono::minutes(10);
   const auto end = std::chrono::steady_clock::now() + kLongest;
   std::vector<std::size_t> open;
-  for (std::size_t i = 0; i < run.records.size(); ++i)
+  for (const std::size_t i : cases)
     if (run.disturbed[i].any()) open.push_back(i);
   // Also the cases of groups that were left, in case their hangs were not real.
   if (!open.empty())
-    for (std::size_t i = 0; i < run.records.size(); ++i)
+    for (const std::size_t i : cases)
       if (run.records[i].status == Status::not_run && !run.disturbed[i].any()) open.push_back(i);
   bool shown = false;
   // More than 1: the full wait, even of a worker that has hung before.
   const bool many = hangs && hangs->shown();
   variant.launcher->be_patient(many ? 1.01 : kTimes);
-  // One look is enough then. A case of few rows is waited for less long, and a property (of no rows in its
-  // record) makes several launches.
+  // One look is enough then. A case of few rows is waited for less long. A property (of no rows in its
+  // record) and a probe make many launches.
   const auto cost = [&](std::size_t at) {
     const Record& r = run.records[at];
-    return std::tuple(r.status != Status::hung, r.rows == 0, r.rows);
+    return std::tuple(r.status != Status::hung, r.rows == 0 || r.family == kProbeFamily, r.rows * r.V);
   };
   if (many)
     std::stable_sort(open.begin(), open.end(),

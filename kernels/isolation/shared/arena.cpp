@@ -125,6 +125,10 @@ std::int64_t Arena::excess() const {
   return std::max<std::int64_t>(0, (static_cast<std::int64_t>(now.st_blocks) * kBlock >> 20) - expected());
 }
 
+void Arena::clear() {
+  fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(region(kSlots, 0)));
+}
+
 void Arena::put(int slot, int buffer, const Image& image, const Placement& p) {
   if (image.empty()) return;
   View& v = view(slot, buffer, p.slice.mapped);

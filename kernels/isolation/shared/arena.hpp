@@ -46,6 +46,8 @@ class Arena {
   std::int64_t expected() const { return static_cast<std::int64_t>(expected_ >> 20) + kRounded; }
   /// MiB that are in use beyond these: somebody has mapped the file elsewhere.
   std::int64_t excess() const;
+  /// Gives all its pages back. Every byte then reads as zero, in the worker too.
+  void clear();
   /// Copies the image in, and fills the mapped bytes in front of it with a pattern.
   void put(int slot, int buffer, const Image& image, const Placement& p);
   /// Copies the image out. False if the bytes in front of it have changed.

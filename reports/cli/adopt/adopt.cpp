@@ -189,8 +189,9 @@ static void add_adopt_command(CLI::App& app, int& status) {
       "part");
   c->add_option("--op", o->op, "another op of the variant: normalizer");
   add_run_seed(*c, o->seed, "seed of the inputs and of the search");
-  add_timeout(*c, o->targets.timeout_seconds,
-              "seconds of its own time, not of the clock, after which a launch is hung");
+  add_timeout(
+      *c, o->targets.timeout_seconds,
+      "seconds of its own time, not of the clock, after which a launch is hung; without it one of few elements gets less, from 3 on");
   add_out(*c, o->frame.out, "folder for certificate.json, its page, its badge, and what each step writes")
       ->capture_default_str();
   add_frame_options(*c, o->frame);

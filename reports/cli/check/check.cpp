@@ -216,8 +216,9 @@ static void add_check_command(CLI::App& app, int& status) {
             {.least = 1, .most = std::uint64_t{1} << 46});
   c->add_option("--setup", n.setup, "only cases with this setup, as in their records: offset_6");
   add_run_seed(*c, o->seed);
-  add_timeout(*c, o->targets.timeout_seconds,
-              "seconds of its own time, not of the clock, after which a launch is hung")
+  add_timeout(
+      *c, o->targets.timeout_seconds,
+      "seconds of its own time, not of the clock, after which a launch is hung; without it one of few elements gets less, from 3 on")
       ->take_last();  // overrides the one in a reproduce line
   add_out(*c, o->frame.out,
           "folder for records.jsonl, summary.md and index.html (out/check; of one case out/case)");

@@ -119,7 +119,7 @@ std::vector<conformance::Unit> plan_properties(const conformance::Planning& p) {
 
 conformance::Group properties_group() {
   return {"properties", "Random rows and their images: shifted, permuted, split, among others.",
-          plan_properties};
+          plan_properties, false, conformance::Stage::later};
 }
 
 void seed_properties(std::uint64_t seed) {

@@ -200,7 +200,7 @@ conformance::Group races_group() {
   return {"races",
           "Two threads on one address without a barrier between them (ThreadSanitizer; racecheck for a "
           "source file on a GPU).",
-          plan_races, false, true};
+          plan_races, false, conformance::Stage::last};
 }
 
 }  // namespace assay

@@ -78,7 +78,7 @@ std::vector<conformance::Unit> plan_sanitize(const conformance::Planning& p) {
 
 conformance::Group sanitize_group() {
   return {"sanitize", "compute-sanitizer: memcheck, racecheck, initcheck, synccheck over a small set.",
-          plan_sanitize, true, true};
+          plan_sanitize, true, conformance::Stage::last};
 }
 
 }  // namespace assay
