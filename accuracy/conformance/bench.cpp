@@ -191,8 +191,8 @@ Record Bench::unpromised(const ConformanceCase& c, const Case& inputs, const Lay
   if (!asked && std::string_view(group_->name) != (c.rows == 0 ? "rows" : "shapes")) return r;
   if (!launcher || died_unpromised_ || patience_->hangs > 0) return r;
   GuardedLaunch launch = prepare(c, inputs, layout);
-  // No kernel is judged by this launch: it gets a tenth of the usual wait, and is not looked at again.
-  launcher->be_patient(0.1);
+  // No kernel is judged by this launch: it gets less than the usual wait, and is not looked at again.
+  launcher->be_patient(0.7);
   const LaunchOutcome outcome = launch.run();
   launcher->be_patient(1);
   launcher->disturbance();

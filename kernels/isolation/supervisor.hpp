@@ -169,7 +169,7 @@ class Supervisor {
   bool hung_ = false;           // it has hung before
   double slowest_ = 0;          // the longest time until an answer, in seconds
   double allowed_ = 0;          // seconds for the launch in progress; 0: as in the options
-  std::int64_t elements_ = -1;  // rows x V of the launch in progress
+  std::int64_t elements_ = -1;  // of the launch in progress
   double times_ = 1;            // factor on the usual patience
   double wall_ = 0;             // seconds by the wall clock beyond these; 0: as usual
   bool on_device_ = false;      // the launch in progress is on the device
@@ -180,6 +180,8 @@ class Supervisor {
   std::uint64_t launches_ = 0;         // of this worker
   bool looked_at_ = false;             // LoadedFiles knows this worker
   bool remembers_ = false;
+  bool of_parts_ = false;  // the worker was kept for more launches in parts
+  bool launched_ = false;  // the worker has come back from a launch
   std::vector<std::byte> remembered_[kSlots][kBuffers];
   std::map<std::array<std::int64_t, 11>, std::uint64_t> workspaces_;
   LaunchOutcome workspace_failure_;

@@ -74,9 +74,10 @@ Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& 
       request.count = static_cast<std::int32_t>(images.size());
       outcomes = {};
       try {
+        if (of_parts_) drop_worker();
         start();
         on_device_ = on_device;
-        elements_ = problem.rows * problem.V;
+        elements_ = problem.rows * (on_device ? problem.V : std::max<std::int64_t>(problem.V, 1024));
         earlier = changed_since_last();
         // One fiber per thread: 65,536 blocks of 256 threads take the executor ten seconds on an idle core.
         if (!on_device && problem.rows > kManyRows)
@@ -85,6 +86,7 @@ Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& 
           allowed_ = std::max(allowed_, first_patience());
         again = on_device ? launch_on_device(request, variant, images, options, last, outcomes)
                           : launch_on_host(request, variant, images, options.page_end, last, outcomes);
+        launched_ = true;
         look_at_files();
       } catch (const Failure& f) {
         all(f.outcome());

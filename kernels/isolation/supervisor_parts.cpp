@@ -76,7 +76,7 @@ PartOutcome Supervisor::launch_parts(std::uint32_t entry, bool on_device, const 
     request = asked;
     outcome = {};
     // What the previous attempt left is freed together with the worker and the arena.
-    if (!keeps || !process_) {
+    if (!keeps || !of_parts_) {
       drop_worker();
       device_.free_all();
     }
@@ -101,6 +101,7 @@ PartOutcome Supervisor::launch_parts(std::uint32_t entry, bool on_device, const 
     on_device_ = false;
     if (keeps && process_) {
       arena_->clear();
+      of_parts_ = true;
     } else {
       drop_worker();
       arena_.reset();

@@ -15,8 +15,9 @@ The calls, all with --seed 1:
   selftest   `selftest --quick`
 Of each the values hold the exit status, the verdict, the contract and the first cause, and of every record the SHA-256
 of its fields without `run`. What depends on the machine is left out: the kind of sandbox, the self-test's entries for
-GPUs, and all but exit status and verdict of a kernel that hung, because how many cases ran before depends on the cores. --only is a regular expression for the names of calls, such as 'check:.*online'. With
---facts only what is no text is compared: it must be the same in a build whose records hold no sentence (TEXTS, below).
+GPUs, and all but exit status and verdict of a kernel that hung, because how many cases ran before depends on the cores.
+--only is a regular expression for the names of calls, such as 'check:.*online'. With --facts only what is no text is
+compared: it must be the same in a build whose records hold no sentence (TEXTS, below).
 
 A values file has one line for the fields, and one for each group of records, with the SHA-256 of
   NAME <tab> exit status, verdict, contract without texts <tab> contract, first cause <tab> records <tab> records without
@@ -47,7 +48,7 @@ TEXTS = {"reason", "returned", "behaves_like", "evidence", "detail", "at_first",
 # What a sentence says of the machine and not of the kernel: how long it waited, addresses, numbers of processes,
 # where the source files lay.
 OF_THE_MACHINE = re.compile(r"\b\d+(\.\d+)? m?s\b|\bpid=\d+|\b0x[0-9a-f]{9,}\b(?!\.)|\bT\d+\b"
-                            r"| \(it hung before, so it gets less than --timeout\)|(/[\w.-]+)+(?=/properties/)")
+                            r"| \(it hung before, so it gets less than --timeout\)|(/[\w.-]+)+(?=/(properties|kernels)/)")
 
 GUARDS = ["landlock", "sandbox", "not_sandboxed"]  # what a machine has, of the values of `where`
 
@@ -145,7 +146,7 @@ def facts_of(assay, words, file, folder):
     facts = [run.returncode, answer["verdict"], without_texts(whole)]
     lines = [json.loads(line) for line in records.read_text().splitlines()]
     lines = [line for line in lines if not (words[0] == "selftest" and line.get("key", "").endswith("@cuda"))]
-    if any(line.get("status") == "hung" for line in lines):
+    if words[0] == "check" and any(line.get("status") == "hung" for line in lines):
         return (line_of(facts[:2]), ""), []
     for line in lines:
         line.pop("run", None)

@@ -108,7 +108,11 @@ TEST(Big, PartsComeBackAndNothingElseIsTouched) {
       std::memcpy(&value, buffer.wanted[i].bytes.data(), sizeof value);
       EXPECT_NEAR(value, i % 3 == 1 ? 0.57611688 : 0.21194156, 1e-6) << i;
     }
-  // A worker that is kept sees nothing of the launch before.
+  // A worker that is kept sees nothing of the launch before, and a usual launch nothing of its memory.
+  Tensor one(v.dtype, 1, 3);
+  const Problem few = problem_of(v, Op::softmax, 1, 3, {}, 3);
+  GuardedLaunch usual(v, few, one, fitted({}, v, few));
+  EXPECT_TRUE(usual.run().ok());
   PartOptions kept;
   kept.keeps_worker = true;
   const Tensor zeros(v.dtype, 1, 3);
@@ -123,6 +127,8 @@ TEST(Big, PartsComeBackAndNothingElseIsTouched) {
     std::memcpy(&value, part.bytes.data(), sizeof value);
     EXPECT_NEAR(value, 1.0 / (1 << 20), 1e-9) << "a row of equal logits";
   }
+  GuardedLaunch after(v, few, one, fitted({}, v, few));
+  EXPECT_EQ(after.run().late_write, "");
   // Rows cannot be chosen if every block, or none, runs.
   PartOptions some;
   some.rows = {0};
