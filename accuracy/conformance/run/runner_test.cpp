@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "accuracy/conformance/conformance.hpp"
-#include "accuracy/conformance/contract/contract.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
 #include "accuracy/conformance/run/second_look.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
@@ -81,49 +80,6 @@ TEST(Runner, WhatCanNotBeLaunchedIsNotRunAndTheOthersAre) {
     EXPECT_EQ(r.group, "");
     EXPECT_EQ(r.reproduce, "assay report --key " + r.key + " --family " + r.family +
                                (i < 4 ? " --V 33 --rows 2 --seed 3" : ""));
-  }
-}
-
-/// Takes rows of a multiple of 32 elements, and counts the launches of other schedules.
-class Multiples final : public HereLauncher {
- public:
-  Multiples(Variant inner, int& scheduled, int& refused)
-      : inner_(std::move(inner)), scheduled_(scheduled), refused_(refused) {}
-  LaunchOutcome launch(const Variant&, const Problem& p, Images& images, const LaunchOptions& o) override {
-    scheduled_ += o.schedule != 0;
-    if (p.V % 32 == 0) return assay::launch(inner_, p, images, o);
-    refused_ += o.schedule != 0;
-    return {"returned status 9", Ended::fault, {}, 0, FaultKind::returned_status};
-  }
-
- private:
-  Variant inner_;
-  int &scheduled_, &refused_;
-};
-
-// Each round of the search for a contract makes few launches: the groups of Stage::later run once, within it.
-TEST(Stages, WhatTakesManyLaunchesWaitsForTheContract) {
-  for (const int threads : {1, 4}) {
-    int scheduled = 0, refused = 0;
-    Variant v = *find_variant("safe_block/f32@host");
-    v.launcher = std::make_shared<Multiples>(v, scheduled, refused);
-    v.run = {};
-    ConformanceOptions o;
-    o.extent = Extent::quick;
-    o.only = {"shapes", "schedules"};
-    o.threads = threads;
-    const ContractedResult r =
-        run_within_contract([&] { return v; }, o, "", [](const std::string&) { return std::string(); });
-    EXPECT_EQ(r.contract.found, "V_multiple=32");
-    std::int64_t schedules = 0;
-    for (const Record& one : r.result.records) {
-      EXPECT_NE(one.status, Status::not_run) << one.reason;
-      schedules += one.group == "schedules" && one.status == Status::pass;
-    }
-    EXPECT_GT(schedules, 1);
-    if (threads > 1) continue;  // some had begun when the first case was refused
-    EXPECT_EQ(scheduled, 16 * schedules);
-    EXPECT_EQ(refused, 0);
   }
 }
 
