@@ -35,8 +35,6 @@ class ConformanceRun {
   ConformanceResult explained();
 
  private:
-  void run(Stage up_to);
-
   const std::function<Variant()> make_;
   const ConformanceOptions options_;
   const Variant first_;

@@ -121,12 +121,12 @@ ConformanceRun::ConformanceRun(const std::function<Variant()>& make, Conformance
   set_seed_of_run(options_.seed);
   groups_ = chosen_groups(options_);
   runner_ = std::make_unique<Runner>(plan_groups(groups_, first_, options_), options_);
-  run(up_to);
+  go_on(up_to);
 }
 
 ConformanceRun::~ConformanceRun() = default;
 
-void ConformanceRun::run(Stage up_to) {
+void ConformanceRun::go_on(Stage up_to) {
   runner_->run(first_, make_, threads_for(first_, options_), up_to);
   const std::vector<std::size_t> cases = runner_->newly_run();
   confirm(*runner_, cases, first_, options_.hangs.get());
@@ -143,10 +143,8 @@ std::vector<Record> ConformanceRun::records() const {
 
 bool ConformanceRun::holds() const { return runner_->holds(); }
 
-void ConformanceRun::go_on(Stage up_to) { run(up_to); }
-
 ConformanceResult ConformanceRun::explained() {
-  run(Stage::last);
+  go_on(Stage::last);
   require_operands(runner_->records, first_);
   ConformanceResult result;
   result.planned = static_cast<std::int64_t>(runner_->records.size());
