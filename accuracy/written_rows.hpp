@@ -4,10 +4,25 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "reference/problem.hpp"
 
 namespace assay {
+
+/// The judged rows and columns of a launch that is too large to be judged whole. What is said and recorded of
+/// a row or a column has its number in the launch.
+struct JudgedPart {
+  std::vector<std::int64_t> rows, columns;  // empty: all, under their own numbers
+
+  std::int64_t row(std::int64_t i) const { return in_launch(rows, i); }
+  std::int64_t column(std::int64_t j) const { return in_launch(columns, j); }
+
+ private:
+  static std::int64_t in_launch(const std::vector<std::int64_t>& all, std::int64_t i) {
+    return i >= 0 && i < static_cast<std::int64_t>(all.size()) ? all[static_cast<std::size_t>(i)] : i;
+  }
+};
 
 class WrittenRows {
  public:

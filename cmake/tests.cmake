@@ -48,7 +48,7 @@ if(ASSAY_SANITIZE)
       accuracy/record_test.cpp reference/oracle/fast_row_test.cpp accuracy/fast_judge/fast_judge_test.cpp)
   endif()
   # The report's driver without its pages and commands.
-  foreach(part runs/plan runs/report runs/profile data/environment data/summary data/tally data/digest
+  foreach(part runs/plan runs/report data/environment data/summary data/tally data/digest
       data/key_conformance data/conformance_text data/html)
     list(APPEND small reports/${part}.cpp)
   endforeach()

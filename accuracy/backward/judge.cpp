@@ -203,9 +203,9 @@ void note_element(const BackwardContext& c, std::size_t i, double g, std::uint64
   const double ratio = far / bound, sum = 0.5 * (r.s.lo + r.s.hi);
   s.take_worst(ok, {c.number, static_cast<std::int64_t>(i), r.dy[i], r.dy[i] - sum, g, x.lo, x.hi, error,
                     std::isnan(ratio) ? kInf : ratio});
-  if (c.observer)
-    c.observer->element(std::fabs(r.dy[i]), error, std::isfinite(g) ? signed_ulp_error(c.out, g, x) : kInf,
-                        bound / ulp(c.out, middle));
+  if (c.profile)
+    c.profile->element(std::fabs(r.dy[i]), error, std::isfinite(g) ? signed_ulp_error(c.out, g, x) : kInf,
+                       bound / ulp(c.out, middle));
 }
 
 void judge_element(const BackwardContext& c, const BackwardBounds& b, std::size_t i, double g,

@@ -73,7 +73,7 @@ struct BackwardContext {
   const BackwardRow& row;
   Tally& tally;
   ErrorStatistics& statistics;
-  ElementObserver* observer = nullptr;
+  ErrorProfile* profile = nullptr;
 };
 
 struct NamedSum {

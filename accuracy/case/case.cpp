@@ -25,6 +25,7 @@ const Case& Case::by_mpfr() const {
                             : std::make_unique<Case>(family_, logits_, Tier::mpfr);
     exact->seed_ = seed_;
     exact->causal_rows_ = causal_rows_;
+    exact->part_ = part_;
     mpfr_ = std::move(exact);
   });
   return *mpfr_;
@@ -54,6 +55,7 @@ const Case& Case::causal() const {
     made->logits_ = logits_;
     made->effective_ = effective_;
     made->causal_rows_ = true;
+    made->part_ = part_;
     causal_ = std::move(made);
   });
   return *causal_;

@@ -10,6 +10,7 @@
 
 #include "accuracy/bounds/bounds.hpp"
 #include "accuracy/case/operand_values.hpp"
+#include "accuracy/written_rows.hpp"
 #include "kernels/registry.hpp"
 #include "reference/inputs/inputs.hpp"
 
@@ -48,6 +49,9 @@ class Case {
   /// The shift in fp32 arithmetic with a subtracted maximum, which nearly every key uses; cached.
   const RoundedShift& shift(std::int64_t row) const { return ready().shift_[static_cast<std::size_t>(row)]; }
   std::int64_t undecided() const;
+  /// Where its rows and columns are in the launch that is judged, if they are only some of it.
+  const JudgedPart& part() const { return part_; }
+  void is_part(JudgedPart part) { part_ = std::move(part); }
 
   /// The backward pass whose y is the softmax of these logits (backward/judge.hpp). Made at the first call,
   /// by any thread. In the case that is returned, logits() are y, gradients() are dy, and truth(row) does not
@@ -73,6 +77,7 @@ class Case {
   Tensor logits_;
   std::shared_ptr<const EffectiveLogits> effective_;
   bool causal_rows_ = false;
+  JudgedPart part_;
   mutable std::vector<RowTruth> truth_;
   mutable std::vector<RoundedShift> shift_;
   std::unique_ptr<const Tensor> gradients_;

@@ -21,7 +21,7 @@
 #include "reference/oracle/oracle.hpp"
 
 namespace assay {
-struct ElementObserver;
+struct ErrorProfile;
 }
 
 namespace assay::conformance {
@@ -108,9 +108,9 @@ struct ConformanceOptions {
   /// True for the records of `assay report`: they name no group, and that command repeats them.
   bool report = false;
   std::string logits;  // .npy file; its first rows replace the family in every case
-  /// Makes the observer of every judged element of a case of the group `families`; null: no observer. Called
-  /// from any thread.
-  std::function<std::unique_ptr<ElementObserver>(const Variant&, const ConformanceCase&)> observe;
+  /// The profile that every judged element of a case of the group `families` adds to; null: none. Called from
+  /// any thread.
+  std::function<ErrorProfile*(const Variant&, const ConformanceCase&)> profile;
   std::function<void(std::int64_t done, std::int64_t planned)> progress;  // from any thread, serialised
   /// Where records are kept that will not change any more, but for what is derived from all at the end.
   Kept kept = {};

@@ -81,13 +81,14 @@ PreparedRow prepare_row(const Claim& claim, const Terms& terms, const RowTruth& 
 
 void judge_row(const Claim& claim, const Terms& terms, Dtype rounded, Dtype out, const RowCase& row,
                const PreparedRow& by_rank, Op op, const RowOutput& got, Tally& tally,
-               ErrorStatistics& statistics, ElementObserver* observer) {
+               ErrorStatistics& statistics, ErrorProfile* profile) {
   const std::optional<PreparedRow> own = op == Op::topk_softmax && !row.truth->slack.empty()
                                              ? prepare_own_selection(claim, terms, *row.truth, got)
                                              : std::nullopt;
   const PreparedRow& prepared = own ? *own : by_rank;
   const RowBounds* const bounds = prepared.bounds ? &*prepared.bounds : nullptr;
-  const RowCase judged{&prepared.truth(*row.truth), row.row};
+  // The columns of a row of what was selected are slots.
+  const RowCase judged{&prepared.truth(*row.truth), row.row, op == Op::topk_softmax ? nullptr : row.part};
   const RowContext c{claim,
                      prepared.terms(terms),
                      rounded,
@@ -97,7 +98,7 @@ void judge_row(const Claim& claim, const Terms& terms, Dtype rounded, Dtype out,
                      bounds ? &prepared.shift() : nullptr,
                      tally,
                      statistics,
-                     observer};
+                     profile};
   if (op == Op::topk_softmax) {
     const RowContext whole{claim, terms, rounded, out, row, nullptr, nullptr, tally, statistics, nullptr};
     judge_topk(whole, op, got, &c);

@@ -40,7 +40,7 @@ PreparedRow prepare_row(const Claim& claim, const Terms& terms, const RowTruth& 
 /// to; `out`: the format of the outputs.
 void judge_row(const Claim& claim, const Terms& terms, Dtype rounded, Dtype out, const RowCase& row,
                const PreparedRow& prepared, Op op, const RowOutput& got, Tally& tally,
-               ErrorStatistics& statistics, ElementObserver* observer = nullptr);
+               ErrorStatistics& statistics, ErrorProfile* profile = nullptr);
 
 // The k elements that a top-k must select, and the row that they make: op topk_softmax is the softmax of that
 // row. Elements that tie for the last slot are equal, so the row is the same whichever of them is taken.

@@ -267,7 +267,7 @@ class KeptJudge {
     if (!c_.tally.require(Check::kept, holds) && c_.tally.first(Check::kept))
       c_.tally.at(Check::kept).detail =
           fmt::format("row {}, column {} (logit {:g}, probability {:g} of the row) {}, got {:g}", c_.row.row,
-                      j, q_.row.x[j], q_.row.lo[j], what, got_.values[j]);
+                      c_.row.column(j), q_.row.x[j], q_.row.lo[j], what, got_.values[j]);
     return holds;
   }
   /// True if a right output of an element that is kept may be 0. `sum`: at most, that of the set.
@@ -302,9 +302,9 @@ void judge_kept(const RowContext& c, Op op, double threshold, const RowOutput& g
   if (seen.lost > 0)
     for (double& A : bounds.A) A += std::log1p(seen.lost);
   bounds.row_sum += seen.lost;
-  const RowCase row{&truth, c.row.row};
+  const RowCase row{&truth, c.row.row, c.row.part};
   judge_probabilities(
-      {c.claim, c.terms, c.rounded, c.out, row, &bounds, &shift, c.tally, c.statistics, c.observer}, got);
+      {c.claim, c.terms, c.rounded, c.out, row, &bounds, &shift, c.tally, c.statistics, c.profile}, got);
 }
 
 }  // namespace assay

@@ -135,12 +135,12 @@ void judge_value(const RowContext& c, const Value& v, double g, bool rounded) {
   }
   const double error = std::isinf(g) && ok ? 0 : ulp_error(c.out, g, v.exact).hi;
   s.take(error, rounded, false);
-  s.take_worst(ok, {c.row.row, v.column, v.logit, v.distance, g, v.exact.lo, v.exact.hi, error,
+  s.take_worst(ok, {c.row.row, c.row.column(v.column), v.logit, v.distance, g, v.exact.lo, v.exact.hi, error,
                     std::isnan(ratio) ? kInf : ratio});
   if (!ok && c.tally.first(Check::element))
     c.tally.at(Check::element).detail =
         fmt::format("row {}, column {}: got {:g}, exact {:.17g}, off by {:.4g}, bound {:.4g}", c.row.row,
-                    v.column, g, v.exact.lo, std::fabs(g - v.exact.lo), bound);
+                    c.row.column(v.column), g, v.exact.lo, std::fabs(g - v.exact.lo), bound);
 }
 
 /// y_j - y_a is d_j, except for the roundings of the two outputs: the log of the sum cancels.
@@ -164,8 +164,9 @@ void judge_log_coherence(const RowContext& c, const Columns& columns, const RowO
     const double slack = 0x1p-51 * (std::fabs(y) + std::fabs(ya) + std::fabs(t.d[j]));
     if (!c.tally.judge(Check::coherence, error - slack, error + slack, bound, bound * (1 + 0x1p-24)) &&
         c.tally.first(Check::coherence))
-      c.tally.at(Check::coherence).detail = fmt::format(
-          "row {}, column {}: y - y_argmax is off x - m by {:.4g}, bound {:.4g}", c.row.row, j, error, bound);
+      c.tally.at(Check::coherence).detail =
+          fmt::format("row {}, column {}: y - y_argmax is off x - m by {:.4g}, bound {:.4g}", c.row.row,
+                      c.row.column(j), error, bound);
   }
 }
 
@@ -187,8 +188,8 @@ void judge_log_order(const RowContext& c, const Columns& columns, const RowOutpu
     // of the shift. The output's rounding keeps the order.
     const double most = t.slack.empty() ? 0 : round_to(c.out, shift_error(c, j) * (1 + 2 * c.terms.u));
     if (c.terms.unit_maximum() && !c.tally.require(Check::range, g <= most) && c.tally.first(Check::range))
-      c.tally.at(Check::range).detail =
-          fmt::format("row {}, column {}: {:a} is not at most {:g}", c.row.row, column, g, most);
+      c.tally.at(Check::range).detail = fmt::format("row {}, column {}: {:a} is not at most {:g}", c.row.row,
+                                                    c.row.column(column), g, most);
     if (before) {
       const std::size_t previous = columns.of(*before);
       const double above = got.values[*before];
@@ -199,7 +200,7 @@ void judge_log_order(const RowContext& c, const Columns& columns, const RowOutpu
       if (!c.tally.require(Check::monotone, in_order) && c.tally.first(Check::monotone))
         c.tally.at(Check::monotone).detail =
             fmt::format("row {}: columns {} and {} hold {:g} and {:g} but got {:a} and {:a}", c.row.row,
-                        previous, column, t.x[previous], t.x[j], above, g);
+                        c.row.column(previous), c.row.column(column), t.x[previous], t.x[j], above, g);
     }
     before = slot;
   }
@@ -225,8 +226,8 @@ void judge_logs(const RowContext& c, Op op, const RowOutput& got) {
     const double g = got.values[slot];
     if (std::isinf(t.d[j])) {
       if (!c.tally.require(Check::special, g == -kInf) && c.tally.first(Check::special))
-        c.tally.at(Check::special).detail =
-            fmt::format("row {}, column {}: logit -inf must give -inf, got {:g}", c.row.row, j, g);
+        c.tally.at(Check::special).detail = fmt::format(
+            "row {}, column {}: logit -inf must give -inf, got {:g}", c.row.row, c.row.column(j), g);
       continue;
     }
     const auto column = static_cast<std::int64_t>(j);

@@ -32,7 +32,9 @@ double resolution_limit(Dtype out) {
 
 namespace {
 
-std::string at(const RowContext& c, std::int64_t j) { return fmt::format("row {}, column {}", c.row.row, j); }
+std::string at(const RowContext& c, std::int64_t j) {
+  return fmt::format("row {}, column {}", c.row.row, c.row.column(j));
+}
 
 /// p e^A and p e^-A for an enclosed p. For small A they come from a series (alternating, so its error is
 /// known). For large A the exponents are added first, because on far rows p is 0 and e^A infinite.
@@ -114,17 +116,17 @@ bool judge_element(const RowContext& c, std::int64_t j, double g, std::uint64_t 
                            ? bits == t.rounded[i]
                            : encode(c.out, exact.lo) == bits && encode(c.out, exact.hi) == bits;
   s.take(error, rounded, !(A < 0.6931471805599453) || !(b.w < p));
-  s.take_worst(ok,
-               {c.row.row, j, t.x[i], t.d[i], g, t.lo[i], t.hi[i], error, std::isnan(ratio) ? kInf : ratio});
+  s.take_worst(ok, {c.row.row, c.row.column(j), t.x[i], t.d[i], g, t.lo[i], t.hi[i], error,
+                    std::isnan(ratio) ? kInf : ratio});
   if (!ok && tally.first(Check::element))
     tally.at(Check::element).detail =
         fmt::format("{}: got {:g}, exact {:.17g}, {:.4g} ulp, {:.4g} times the bound; x - m = {:g}", at(c, j),
                     g, p, error, ratio, t.d[i]);
-  if (c.observer) {
+  if (c.profile) {
     // The error includes the last rounding, so the bound that is drawn includes it too.
     const double last = c.terms.narrows ? 0.5 * ulp(c.out, limit.upper_hi + w) : 0;
-    c.observer->element(-t.d[i], error, std::isfinite(g) ? signed_ulp_error(c.out, g, exact) : kInf,
-                        (std::max(limit.upper_hi - p, p - limit.lower_lo) + w + last) / ulp(c.out, p));
+    c.profile->element(-t.d[i], error, std::isfinite(g) ? signed_ulp_error(c.out, g, exact) : kInf,
+                       (std::max(limit.upper_hi - p, p - limit.lower_lo) + w + last) / ulp(c.out, p));
   }
   return ok;
 }
@@ -192,7 +194,7 @@ void judge_monotone(const RowContext& c, const RowOutput& got) {
           !c.tally.require(Check::monotone, got.bits[j] == got.bits[first]) && c.tally.first(Check::monotone))
         c.tally.at(Check::monotone).detail =
             fmt::format("row {}: columns {} and {} hold the same logit {:g} and got {:a} and {:a}", c.row.row,
-                        first, j, t.x[j], got.values[first], g);
+                        c.row.column(first), c.row.column(j), t.x[j], got.values[first], g);
       if (!(g >= group_least)) {
         group_least = g;
         group_least_at = static_cast<std::int64_t>(j);
@@ -209,7 +211,8 @@ void judge_monotone(const RowContext& c, const RowOutput& got) {
       if (!c.tally.require(Check::monotone, least >= floor) && c.tally.first(Check::monotone))
         c.tally.at(Check::monotone).detail = fmt::format(
             "row {}: column {} has the larger logit {:g} but got {:a}, column {} with {:g} got {:a}",
-            c.row.row, least_at, t.x[static_cast<std::size_t>(least_at)], least, first, t.x[first], g);
+            c.row.row, c.row.column(least_at), t.x[static_cast<std::size_t>(least_at)], least,
+            c.row.column(first), t.x[first], g);
     }
     worst_eps = std::max(worst_eps, eps);
     if (!(group_least >= least)) {
@@ -250,8 +253,8 @@ void judge_argmax(const RowContext& c, const RowOutput& got) {
   const double floor = got.values[largest] * (1 - slack) - (slack > 0 ? 2 * c.bounds->w : 0);
   if (!c.tally.require(Check::argmax, ga >= floor) && c.tally.first(Check::argmax))
     c.tally.at(Check::argmax).detail =
-        fmt::format("row {}: the maximum is in column {} with {:a}, column {} got {:a}", c.row.row, t.argmax,
-                    ga, largest, got.values[largest]);
+        fmt::format("row {}: the maximum is in column {} with {:a}, column {} got {:a}", c.row.row,
+                    c.row.column(t.argmax), ga, c.row.column(largest), got.values[largest]);
 }
 
 }  // namespace

@@ -13,7 +13,9 @@
 
 #include "accuracy/bounds/bounds.hpp"
 #include "accuracy/checks.hpp"
+#include "accuracy/judge/error_profile.hpp"
 #include "accuracy/record.hpp"
+#include "accuracy/written_rows.hpp"
 #include "reference/formats.hpp"
 #include "reference/problem.hpp"
 
@@ -71,7 +73,11 @@ double resolution_limit(Dtype out);
 /// What is known about a row before any output is seen. There is one per row; all keys of a dtype share it.
 struct RowCase {
   const RowTruth* truth = nullptr;
-  std::int64_t row = 0;  // its number in the case
+  std::int64_t row = 0;  // its number in what was launched
+  const JudgedPart* part = nullptr;
+
+  /// What is said for column j.
+  std::int64_t column(std::int64_t j) const { return part ? part->column(j) : j; }
 };
 
 /// The kernel's outputs of one row, decoded. Spans are empty if the op does not write them.
@@ -98,16 +104,6 @@ struct ErrorStatistics : ElementErrors {
   }
 };
 
-/// Called once per judged element, for error profiles.
-struct ElementObserver {
-  virtual ~ElementObserver() = default;
-  virtual void element(double distance, double ulp_error, double signed_ulp, double bound_ulp) = 0;
-  /// The case is judged again from the start by the MPFR oracle: drop what was seen so far.
-  virtual void restart() = 0;
-  /// The case has been judged; no more elements come.
-  virtual void finish() {}
-};
-
 struct RowContext {
   const Claim& claim;
   const Terms& terms;
@@ -118,7 +114,7 @@ struct RowContext {
   const RoundedShift* shift = nullptr;
   Tally& tally;
   ErrorStatistics& statistics;
-  ElementObserver* observer = nullptr;
+  ErrorProfile* profile = nullptr;
 };
 
 /// Judges the softmax outputs of a finite or masked row.

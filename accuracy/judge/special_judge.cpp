@@ -37,7 +37,7 @@ void judge_special(const RowContext& c, const RowOutput& got) {
       want = Want::zero;
     if (!c.tally.require(Check::special, matches(want, got.values[j])) && c.tally.first(Check::special))
       c.tally.at(Check::special).detail =
-          fmt::format("row {}, column {} ({}): logit {:g} must give {}, got {:g}", c.row.row, j,
+          fmt::format("row {}, column {} ({}): logit {:g} must give {}, got {:g}", c.row.row, c.row.column(j),
                       t.kind == RowKind::nan       ? "a NaN in the row"
                       : t.kind == RowKind::pos_inf ? "+inf in the row"
                                                    : "all -inf",

@@ -67,10 +67,10 @@ void judge_order_within(const RowContext& c, const RowOutput& got, Range range, 
         c.tally.first(Check::order))
       c.tally.at(Check::order).detail =
           own.hi >= best_left
-              ? fmt::format("row {}, slot {}: column {} ranks after a clearly smaller {}", c.row.row, r, i,
-                            what)
+              ? fmt::format("row {}, slot {}: column {} ranks after a clearly smaller {}", c.row.row, r,
+                            c.row.column(i), what)
               : fmt::format("row {}, slot {}: column {} (logit {:g}) was chosen over column {} (logit {:g})",
-                            c.row.row, r, i, t.x[i], best_left_at,
+                            c.row.row, r, c.row.column(i), t.x[i], c.row.column(best_left_at),
                             best_left_at < 0 ? NAN : t.x[static_cast<std::size_t>(best_left_at)]);
     previous = std::min(previous, own.hi);
   }
@@ -112,7 +112,7 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
     if (!c.tally.require(Check::order, passed_over < 0) && c.tally.first(Check::order))
       c.tally.at(Check::order).detail = fmt::format(
           "row {}, slot {}: column {} was taken before column {}, which holds the same logit {:g}", c.row.row,
-          r, i, passed_over, t.x[i]);
+          r, c.row.column(i), c.row.column(passed_over), t.x[i]);
   }
 }
 
@@ -140,7 +140,7 @@ void judge_stored_ties(const RowContext& c, const RowOutput& got) {
     if (!c.tally.require(Check::order, want == i) && c.tally.first(Check::order))
       c.tally.at(Check::order).detail = fmt::format(
           "row {}, slot {}: column {} was taken before column {}, which holds the same logit {:g}", c.row.row,
-          r, i, want, value);
+          r, c.row.column(i), c.row.column(want), value);
   }
 }
 
@@ -178,8 +178,8 @@ void judge_order_of_logits(const RowContext& c, const RowOutput& got) {
         want == have || flushed || (c.claim.ties == Ties::unspecified && same_rank(logit(have), logit(want)));
     if (!c.tally.require(Check::order, ok) && c.tally.first(Check::order))
       c.tally.at(Check::order).detail =
-          fmt::format("row {}, slot {}: index {} (logit {:g}), must be {} (logit {:g})", c.row.row, r, have,
-                      logit(have), want, logit(want));
+          fmt::format("row {}, slot {}: index {} (logit {:g}), must be {} (logit {:g})", c.row.row, r,
+                      c.row.column(have), logit(have), c.row.column(want), logit(want));
   }
 }
 
@@ -198,8 +198,9 @@ void judge_selected_probabilities(const RowContext& c, const RowOutput& got) {
            t.x[static_cast<std::size_t>(i)] != INFINITY);
       if (!c.tally.require(Check::special, may_be_zero ? g == 0 : std::isnan(g)) &&
           c.tally.first(Check::special))
-        c.tally.at(Check::special).detail = fmt::format("row {}, slot {} (index {}): must be {}, got {:g}",
-                                                        c.row.row, r, i, may_be_zero ? "0" : "NaN", g);
+        c.tally.at(Check::special).detail =
+            fmt::format("row {}, slot {} (index {}): must be {}, got {:g}", c.row.row, r, c.row.column(i),
+                        may_be_zero ? "0" : "NaN", g);
       continue;
     }
     judge_element(c, i, g, got.bits[r]);
@@ -223,7 +224,7 @@ void judge_gathered_logits(const RowContext& c, const RowOutput& got) {
     const bool ok = std::isnan(x) ? std::isnan(g) : same || (g == 0 && std::fabs(x) < c.terms.flush);
     if (!c.tally.require(Check::gather, ok) && c.tally.first(Check::gather))
       c.tally.at(Check::gather).detail = fmt::format("row {}, slot {}: logit at index {} is {:a}, got {:a}",
-                                                     c.row.row, r, got.indices[r], x, g);
+                                                     c.row.row, r, c.row.column(got.indices[r]), x, g);
   }
 }
 
@@ -247,7 +248,7 @@ void judge_empty_slots(const RowContext& c, Op op, const RowOutput& got) {
 }
 
 /// Judges the values of a right selection as the softmax of the row that it makes.
-void judge_softmax_of(const RowContext& selected, const RowOutput& got) {
+void judge_softmax_of(const RowContext& selected, const RowCase& row, const RowOutput& got) {
   const std::size_t n = selected.row.truth->x.size();
   const RowOutput own{got.values.first(n), got.bits.first(n), {}};
   ErrorStatistics& s = selected.statistics;
@@ -258,7 +259,7 @@ void judge_softmax_of(const RowContext& selected, const RowOutput& got) {
     judge_probabilities(selected, own);
   // A record names columns of the row, not slots. A row is looked at once.
   if (s.worst.row == selected.row.row && before != s.worst.row)
-    s.worst.column = got.indices[static_cast<std::size_t>(s.worst.column)];
+    s.worst.column = row.column(got.indices[static_cast<std::size_t>(s.worst.column)]);
 }
 
 }  // namespace
@@ -280,7 +281,7 @@ void judge_topk(const RowContext& c, Op op, const RowOutput& got, const RowConte
   else if (in_order() == before && op == Op::log_softmax_topk)
     judge_logs(c, op, got);
   else if (in_order() == before)
-    judge_softmax_of(*selected, got);
+    judge_softmax_of(*selected, c.row, got);
   judge_empty_slots(c, op, got);
 }
 

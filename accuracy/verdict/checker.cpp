@@ -279,7 +279,7 @@ Record judge_written(const Variant& variant, const Case& given, Op op, const Pic
     r.rows_outside = r.rows;
     return not_judged(std::move(r), obstacle(Why::domain, why));
   }
-  r = verdict(std::move(r), variant, c, op, {options.observer, options.max_ulp}, [&](Judgement& j) {
+  r = verdict(std::move(r), variant, c, op, {options.profile, options.max_ulp}, [&](Judgement& j) {
     judge_claim(j, variant, c.V());
     j.judge_rows(written, true);
   });
@@ -316,7 +316,7 @@ Record check_case(const Variant& variant, const Case& given, Op op, const Pick& 
     return outside(std::move(r), why, variant, c, p);
 
   Launches launches(variant, c, p, options);
-  VerdictOptions how{options.observer, options.max_ulp};
+  VerdictOptions how{options.profile, options.max_ulp};
   how.measure = [&](std::int64_t rows) { return measured_sum(variant, c.V(), rows); };
   r = verdict(std::move(r), variant, c, op, how, [&](Judgement& j) { launches.judge(j); });
   if (r.status == Status::fail && r.behaves_like.empty() && options.nearest) launches.nearest(op).tell(r);

@@ -18,7 +18,7 @@
 namespace assay {
 
 struct CheckOptions {
-  ElementObserver* observer = nullptr;
+  ErrorProfile* profile = nullptr;
   std::int64_t pitch = 0;  // distance between row starts in the first launch; 0: V
   // Also of the first launch: the elements from an aligned address to its first row, and its schedule.
   std::int64_t offset = 0;

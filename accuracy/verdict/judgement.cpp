@@ -21,12 +21,12 @@ std::string word(double x) { return std::isnan(x) ? "NaN" : fmt::format("{:g}", 
 
 }  // namespace
 
-Judgement::Judgement(const Variant& variant, const Case& c, Op op, ElementObserver* observer,
+Judgement::Judgement(const Variant& variant, const Case& c, Op op, ErrorProfile* profile,
                      std::optional<double> max_ulp, const SumLimit& limit)
     : variant_(variant),
       case_(c),
       op_(op),
-      observer_(observer),
+      profile_(profile),
       max_ulp_(max_ulp),
       terms_(limited(terms_of(variant.claim, variant.backend, variant.out(), c.V()), limit)) {
   // If the logits are not known exactly, the rounding of their differences is not known either.
@@ -60,7 +60,9 @@ void Judgement::require_written(const GuardedLaunch& a, const GuardedLaunch& b) 
   const auto judge = [&](bool untouched, std::int64_t row, const char* what, std::int64_t j) {
     if (!tally.require(Check::written, !untouched) && tally.first(Check::written))
       tally.at(Check::written)
-          .take_violation({.row = row}, fmt::format("row {}: {} {} was never written", row, what, j));
+          .take_violation({.row = case_.part().row(row)},
+                          fmt::format("row {}: {} {} was never written", case_.part().row(row), what,
+                                      *what == 'e' ? case_.part().column(j) : j));
   };
   for (std::int64_t row = 0; row < a.problem().rows; ++row) {
     const bool twice = row < b.problem().rows;
@@ -169,10 +171,10 @@ void Judgement::judge_one(const WrittenRows& run, std::int64_t row, bool first) 
   }
   if (first && !judged_by_element(t)) note_returned(row, got);
 
-  const RowCase row_case{&t, row};
+  const RowCase row_case{&t, case_.part().row(row), &case_.part()};
   ErrorStatistics ignored;
   judge_row(variant_.claim, terms_, variant_.dtype, variant_.out(), row_case, prepared, op_, got, tally,
-            first ? statistics : ignored, first ? observer_ : nullptr);
+            first ? statistics : ignored, first ? profile_ : nullptr);
   if (max_ulp_ && first) judge_promise(row_case);
   // There wrong outputs are refused, but it cannot be said that others are right.
   if (first && log_probabilities(op_) && prepared.bounds && absorbed(variant_.claim, terms_, t)) {
@@ -223,7 +225,7 @@ void Judgement::judge_backward_row(std::int64_t row, const RowOutput& got, bool 
   if (first) ++rows_judged;
   ErrorStatistics ignored;
   const BackwardContext c{
-      terms_, variant_.out(), row, r, tally, first ? statistics : ignored, first ? observer_ : nullptr};
+      terms_, variant_.out(), row, r, tally, first ? statistics : ignored, first ? profile_ : nullptr};
   if (r.special) {
     judge_special_backward(c, got.values);
     return;

@@ -21,7 +21,7 @@ class Judgement {
  public:
   /// `max_ulp`: the author's own promise, judged in addition to the bounds. `limit`: a stricter limit on the
   /// sum than the claim has.
-  Judgement(const Variant& variant, const Case& c, Op op, ElementObserver* observer,
+  Judgement(const Variant& variant, const Case& c, Op op, ErrorProfile* profile,
             std::optional<double> max_ulp = {}, const SumLimit& limit = {});
 
   /// Judges all rows of one launch. Statistics come only from the first launch.
@@ -71,7 +71,7 @@ class Judgement {
   const Variant& variant_;
   const Case& case_;
   Op op_;
-  ElementObserver* observer_;
+  ErrorProfile* profile_;
   std::optional<double> max_ulp_;
   Terms terms_;
   std::size_t promised_ = 0;  // elements compared with max_ulp so far

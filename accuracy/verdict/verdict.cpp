@@ -102,7 +102,7 @@ class Verdict {
 
  private:
   Judged judged(const SumLimit& limit) {
-    if (options_.observer && judged_before_) options_.observer->restart();
+    if (options_.profile && judged_before_) options_.profile->restart();
     judged_before_ = true;
     Judged one = by_tier(case_, limit);
     one.escalated = one.j->tally.undecided();
@@ -111,14 +111,14 @@ class Verdict {
       return one;
     }
     // MPFR decides what fp64 enclosures leave undecided.
-    if (options_.observer) options_.observer->restart();
+    if (options_.profile) options_.profile->restart();
     Judged exact = by_tier(case_.by_mpfr(), limit);
     exact.escalated = one.escalated;
     return exact;
   }
 
   Judged by_tier(const Case& c, const SumLimit& limit) {
-    Judged one{std::make_unique<Judgement>(variant_, c, op_, options_.observer, options_.max_ulp, limit), &c};
+    Judged one{std::make_unique<Judgement>(variant_, c, op_, options_.profile, options_.max_ulp, limit), &c};
     look_(*one.j);
     // A kernel that is run again to look for differences may not fail twice. So a failure of the first run
     // counts.

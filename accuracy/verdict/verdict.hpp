@@ -15,7 +15,7 @@
 namespace assay {
 
 struct VerdictOptions {
-  ElementObserver* observer = nullptr;
+  ErrorProfile* profile = nullptr;
   std::optional<double> max_ulp = {};
   /// For a kernel that declares no height: measures its sum in launches of at least this many rows. Empty for
   /// outputs of another program.

@@ -21,6 +21,7 @@
 #include "reports/data/summary.hpp"
 #include "reports/data/tally.hpp"
 #include "reports/sweep/data/record.hpp"
+#include "reports/targets/candidates.hpp"
 
 namespace assay {
 namespace {
@@ -331,7 +332,7 @@ void conclude(Certificate& c, bool accept_limits) {
   }
   for (const CertifiedStep& s : c.steps)
     if (s.state == Status::not_run) c.not_proved.push_back(missing_without(s));
-  if (c.target.word.find(".py:") != c.target.word.npos)
+  if (is_python_callable(c.target.word))
     c.not_proved.emplace_back(
         "files: Python code may read some through another process, native code or a folder's descriptor; "
         "those "

@@ -160,7 +160,7 @@ std::string verdict_text(const std::string& key, const std::vector<Record>& reco
           "judged "
           "within that: --declare '{}'\n",
           f.declares);
-    if (!f.calls_reproduce.empty()) out += fmt::format("   {}\n", f.calls_reproduce);
+    if (f.passes_alone) out += fmt::format("   {}\n", kSeenInCalls);
     out += fmt::format("   {}\n", f.first->reproduce);
   }
   if (findings.size() > kMostFindings)

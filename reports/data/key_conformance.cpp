@@ -23,7 +23,7 @@ KeyConformance::Finding owned(const conformance::Finding& f) {
   out.likely = f.likely, out.detail = f.detail, out.failed = f.failed, out.of = f.of;
   if (offers_class(f)) out.nearest = f.first->behaves_like;
   out.declares = f.declares;
-  out.calls_reproduce = f.calls_reproduce, out.reproduce = f.first->reproduce;
+  out.passes_alone = f.passes_alone, out.reproduce = f.first->reproduce;
   return out;
 }
 

@@ -31,7 +31,8 @@ struct KeyConformance {
     std::int64_t failed = 0, of = 0;
     std::string nearest;   // the class as which the first case would pass, if that may be why
     std::string declares;  // conformance::Finding::declares
-    std::string calls_reproduce, reproduce;  // calls_reproduce: "" if the first case fails alone
+    std::string reproduce;
+    bool passes_alone = false;  // conformance::Finding::passes_alone
   };
   struct FailingCase : CaseShape {
     std::string op, group, family, setup, detail, reproduce;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "accuracy/conformance/contract/contract.hpp"
+#include "accuracy/judge/error_profile.hpp"
 #include "accuracy/record.hpp"
 #include "reports/data/functions_report.hpp"
 
@@ -31,32 +32,9 @@ struct KeyInfo {
 };
 
 /// Errors of one key on one family at one V, by |x - m| and by sign.
-struct Profile {
-  struct Bin {
-    double distance_lo = 0, distance_hi = 0;  // |x - m| in nats
-    std::int64_t count = 0;
-    /// The largest error, and the class bound of that same element, in ulp (0: none). An error can be
-    /// compared only with the bound of its own element, because bounds differ within a bin. Errors above
-    /// their bound take precedence over all others.
-    double max_ulp = 0, bound_ulp = 0;
-    double mean_ulp = 0;
-
-    void take(double error, double bound) {
-      const bool beyond = !(error <= bound), was_beyond = !(max_ulp <= bound_ulp);
-      const bool replaces = beyond != was_beyond ? beyond
-                            : error != max_ulp   ? error > max_ulp
-                                                 : bound_ulp == 0 || bound < bound_ulp;
-      if (replaces) max_ulp = error, bound_ulp = bound;
-    }
-  };
+struct Profile : ErrorProfile {
   std::string key, variant, dtype, backend, family;
   std::int64_t V = 0;
-  std::vector<Bin> bins;
-  // Signed error (got - exact) in ulp: a histogram over [-limit, limit] in equal bins, and the counts
-  // outside.
-  double signed_limit = 0;
-  std::vector<std::int64_t> signed_counts;
-  std::int64_t below = 0, above = 0;
 };
 
 struct FamilyInfo {

@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "reports/data/conformance_text.hpp"
 #include "reports/data/html.hpp"
 #include "reports/page/parts.hpp"
 
@@ -293,7 +294,7 @@ std::string findings_list(const std::string& key, const KeyConformance& of, std:
     if (!f.declares.empty())
       out += "<br>If no row is ever longer, say so, and it is judged within that: <code>--declare '" +
              escape(f.declares) + "'</code>";
-    if (!f.calls_reproduce.empty()) out += "<br>" + command(f.calls_reproduce);
+    if (f.passes_alone) out += "<br>" + std::string(kSeenInCalls);
     out += "<br>" + command(f.reproduce) + "</li>";
   }
   return out + "</ol>";

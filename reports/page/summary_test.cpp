@@ -15,7 +15,6 @@
 #include "reports/data/html.hpp"
 #include "reports/page/page.hpp"
 #include "reports/page/test_data.hpp"
-#include "reports/runs/profile.hpp"
 #include "reports/runs/utilisation.hpp"
 
 namespace assay {
@@ -200,17 +199,16 @@ TEST(Html, NumbersHaveThreeDigitsAndNoNan) {
 
 TEST(Profile, AnErrorStandsBesideTheBoundOfItsOwnElement) {
   Profile p;
-  ProfileObserver observer(p);
   // Both errors are within their own bounds, but the larger error is above the smaller bound.
-  observer.element(0.5, 2, 2, 3);
-  observer.element(0.6, 0.4, 0.4, 1);
+  p.element(0.5, 2, 2, 3);
+  p.element(0.6, 0.4, 0.4, 1);
   // An error beyond its bound is kept, and not a larger error within its bound.
-  observer.element(4.5, 9, 9, 10);
-  observer.element(4.6, 3, 3, 2);
-  observer.element(4.7, 8, 8, 10);
-  observer.element(8.5, NAN, NAN, 2);
-  observer.element(8.6, 1, 1, 2);
-  observer.finish();
+  p.element(4.5, 9, 9, 10);
+  p.element(4.6, 3, 3, 2);
+  p.element(4.7, 8, 8, 10);
+  p.element(8.5, NAN, NAN, 2);
+  p.element(8.6, 1, 1, 2);
+  p.finish();
   ASSERT_EQ(p.bins.size(), 3u);
   EXPECT_EQ(p.bins[0].max_ulp, 2);
   EXPECT_EQ(p.bins[0].bound_ulp, 3);
@@ -226,12 +224,11 @@ TEST(Profile, WhatPassesStandsUnderItsBoundInEveryFormat) {
     const Variant& v = *find_variant(key);
     for (const char* family : {"uniform_80", "normal_10"}) {
       Profile p;
-      ProfileObserver observer(p);
       CheckOptions options;
-      options.observer = &observer;
+      options.profile = &p;
       const Record r = check_case(v, Case(*find_family(family), v.dtype, 1025, 2, 1), v.op, 0, options);
       EXPECT_EQ(r.status, Status::pass) << key << ": " << r.reason;
-      observer.finish();
+      p.finish();
       ASSERT_FALSE(p.bins.empty());
       for (const auto& bin : p.bins) EXPECT_LE(bin.max_ulp, bin.bound_ulp) << key << ", " << family;
     }

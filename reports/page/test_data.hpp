@@ -14,6 +14,7 @@
 
 #include "reports/data/report_data.hpp"
 #include "reports/page/page.hpp"
+#include "reports/runs/selftest.hpp"
 
 namespace assay::test_data {
 
@@ -80,7 +81,9 @@ inline Record record(const KeyInfo& key, const std::string& family, std::int64_t
 }
 
 inline Profile profile(const KeyInfo& key, const std::string& family) {
-  Profile p{key.key, key.variant, key.dtype, key.backend, family, 32000, {}, 4, {}, 12, 30};
+  Profile p;
+  p.key = key.key, p.variant = key.variant, p.dtype = key.dtype, p.backend = key.backend;
+  p.family = family, p.V = 32000, p.signed_limit = 4, p.below = 12, p.above = 30;
   const double far = family == "uniform_80" ? 80 : 18;
   for (int i = 0; i < 40; ++i) {
     const double at = far * i / 40;
@@ -166,6 +169,22 @@ inline Record& break_one(ReportData& data) {
   r.status = Status::fail, r.reason = "element: row 3, column 511";
   r.checks[0].failed = 1, r.checks[0].detail = "row 3, column 511: got 0, exact 1.7e-3";
   return r;
+}
+
+/// A self-test in which everything is as expected. Nothing runs.
+inline Selftest all_well() {
+  Selftest s;
+  s.peer_rows = 16;
+  for (const Mutant& m : mutants()) {
+    SelftestEntry e;
+    e.mutant = &m;
+    e.ran = true;
+    e.refused = m.kind != Kind::right;
+    if (e.refused) e.failed = {m.expect.check};
+    e.peers_ran = m.single_case();
+    s.entries.push_back(std::move(e));
+  }
+  return s;
 }
 
 }  // namespace assay::test_data

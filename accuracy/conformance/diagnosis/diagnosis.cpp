@@ -192,8 +192,7 @@ void name_state(std::vector<Finding>& findings) {
     if (f.group == "calls" || f.first->alone != Alone::passes) continue;
     f.likely = differs ? "threads race: the first case alone passes"
                        : "state kept between calls, or a race: the first case alone passes";
-    if (const std::size_t only = f.first->reproduce.find(" --only "); only != std::string::npos)
-      f.calls_reproduce = f.first->reproduce.substr(0, only) + " --only calls";
+    f.passes_alone = true;
   }
 }
 

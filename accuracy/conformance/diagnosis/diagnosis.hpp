@@ -39,8 +39,7 @@ struct Finding {
   std::string declares;
   const Record* first = nullptr;  // the smallest of them
   std::string detail;             // of the first: "row 3, column 511: got 0, exact 1.7e-3"
-  /// If the first case passes when run alone: the command that still repeats the failure.
-  std::string calls_reproduce;
+  bool passes_alone = false;      // the first case does: only a sequence of calls repeats the failure
   std::vector<std::string> also;  // its cases in other groups: "layout (11)"
   std::vector<const Record*> cases;
 };

@@ -13,7 +13,6 @@
 #include <chrono>
 #include <cmath>
 #include <mutex>
-#include <regex>
 #include <set>
 
 #include "accuracy/case/job.hpp"
@@ -81,51 +80,24 @@ struct LongRow {
   }
 };
 
-/// Translates "row 1, column 3" of the small problem to the row and column of the whole one.
-void name_places(Record& r, const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& columns) {
-  const auto real = [](const std::vector<std::int64_t>& all, std::int64_t i) {
-    return i >= 0 && i < static_cast<std::int64_t>(all.size()) ? all[static_cast<std::size_t>(i)] : i;
-  };
-  if (r.worst) {
-    r.worst->row = real(rows, r.worst->row);
-    r.worst->column = real(columns, r.worst->column);
-  }
-  static const std::regex place("(row|column)(s?) ([0-9]{1,9})( and ([0-9]{1,9}))?");
-  for (CheckResult& check : r.checks) {
-    if (check.row) check.row = real(rows, *check.row);
-    std::string text;
-    std::smatch m;
-    for (std::string rest = check.detail; !rest.empty(); rest = m.suffix()) {
-      if (!std::regex_search(rest, m, place)) {
-        text += rest;
-        break;
-      }
-      const auto at = [&](std::size_t i) {
-        return real(m.str(1) == "row" ? rows : columns, std::stoll(m.str(i)));
-      };
-      text += fmt::format("{}{}{} {}", m.prefix().str(), m.str(1), m.str(2), at(3));
-      if (m[4].matched) text += fmt::format(" and {}", at(5));
-    }
-    check.detail = text;
-  }
-}
-
 struct Small {
   Case inputs;
-  std::vector<std::int64_t> rows, columns;  // of the whole problem; no columns: all
+  JudgedPart part;
 };
 
 /// Makes one launch of the whole problem, and judges its chosen rows or columns as a separate problem.
-Record judged(Bench& bench, Launcher& launcher, const ConformanceCase& c, const Small& small, double low,
+Record judged(Bench& bench, Launcher& launcher, const ConformanceCase& c, Small&& small, double low,
               const PartOptions& options) {
+  const std::vector<std::int64_t>& rows = small.part.rows;
+  small.inputs.is_part(small.part);
   ConformanceCase compact = c;
-  compact.rows = static_cast<std::int64_t>(small.rows.size());
+  compact.rows = static_cast<std::int64_t>(rows.size());
   compact.V = small.inputs.V();
   BigBuffers big(bench.variant(), bench.problem(c), low,
                  drawn_unwritten(drawn_for("big", c.V, c.rows, bench.seed())));
   if (big.no_room()) return bench.unsupported(c, big.no_room());
-  for (std::size_t i = 0; i < small.rows.size(); ++i)
-    big.choose(small.rows[i], small.inputs.logits(), static_cast<std::int64_t>(i), small.columns);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    big.choose(rows[i], small.inputs.logits(), static_cast<std::int64_t>(i), small.part.columns);
   const PartOutcome o = launcher.launch_parts(bench.variant(), big.problem(), big.parts(), options);
   if (!o.no_room.empty()) return bench.unsupported(c, no_room_of(o), o.wants);
   bench.count(o.launch);
@@ -135,7 +107,7 @@ Record judged(Bench& bench, Launcher& launcher, const ConformanceCase& c, const 
   if (one_row(c)) as_judged.claim.height = [](std::int64_t) { return kFiniteLogits; };
   const Bench judge = bench.with(as_judged);
   GuardedLaunch launch = judge.prepare(compact, small.inputs, {});
-  for (std::size_t i = 0; i < small.rows.size() && o.launch.ok(); ++i) big.hand_over(i, launch);
+  for (std::size_t i = 0; i < rows.size() && o.launch.ok(); ++i) big.hand_over(i, launch);
   Record r = judge.judge(compact, small.inputs, launch, o.launch);
   if (o.launch.ok()) {
     require(r, Check::guard, o.guard.empty(), o.guard);
@@ -143,7 +115,6 @@ Record judged(Bench& bench, Launcher& launcher, const ConformanceCase& c, const 
     require(r, Check::inputs, changed.empty(), changed);
     settle(r);
   }
-  name_places(r, small.rows, small.columns);
   r.rows = c.rows;
   r.V = c.V;
   r.reproduce = bench.blank(c).reproduce;
@@ -183,7 +154,7 @@ Record many_rows(Bench& bench, Launcher& launcher, const ConformanceCase& c) {
   }
   ConformanceCase compact = c;
   compact.rows = static_cast<std::int64_t>(rows.size());
-  return judged(bench, launcher, c, {bench.inputs(compact), rows, {}}, 0, options);
+  return judged(bench, launcher, c, {bench.inputs(compact), {rows, {}}}, 0, options);
 }
 
 Record long_row(Bench& bench, Launcher& launcher, const ConformanceCase& c) {
@@ -192,7 +163,7 @@ Record long_row(Bench& bench, Launcher& launcher, const ConformanceCase& c) {
   const double low = v.limits.finite ? kAlmostMinusInfinity : -HUGE_VAL;
   const auto small = [&](std::int64_t V) {
     LongRow row(v.dtype, V, bench.seed(), low);
-    return Small{Case(c.family, std::move(row.logits)), {0}, std::move(row.columns)};
+    return Small{Case(c.family, std::move(row.logits)), {{0}, std::move(row.columns)}};
   };
   // A kernel that gives a row to one thread would take minutes. A caller who names the length has the time.
   const bool named = bench.options().narrow.V.has_value();

@@ -123,7 +123,7 @@ std::int64_t rows_of_family(const Variant& v, const std::string& name, std::int6
 Record judged_record(const Bench& bench, const ConformanceCase& c, const Case& inputs) {
   const Variant& v = bench.variant_of(c);
   const ConformanceOptions& asked = bench.options();
-  const std::unique_ptr<ElementObserver> observer = asked.observe ? asked.observe(v, c) : nullptr;
+  ErrorProfile* const profile = asked.profile ? asked.profile(v, c) : nullptr;
   const auto begin = std::chrono::steady_clock::now();
   Record r = bench.blank(c);
   // Rows that must be aligned get the gaps that they need.
@@ -133,7 +133,7 @@ Record judged_record(const Bench& bench, const ConformanceCase& c, const Case& i
     if (why.why == Why::domain) r.rows_outside = c.rows;
   } else {
     CheckOptions options;
-    options.observer = observer.get();
+    options.profile = profile;
     options.max_ulp = asked.max_ulp;
     options.pitch = asked.narrow.pitch.value_or(0);
     options.seed = asked.seed;
@@ -144,7 +144,7 @@ Record judged_record(const Bench& bench, const ConformanceCase& c, const Case& i
     judged.reproduce = r.reproduce;
     r = std::move(judged);
   }
-  if (observer) observer->finish();
+  if (profile) profile->finish();
   const auto took = std::chrono::steady_clock::now() - begin;
   if (r.status == Status::crashed) bench.count({r.reason, Ended::crashed});
   if (r.status == Status::hung) bench.count({r.reason, Ended::hung}, took);

@@ -11,6 +11,7 @@
 #include "accuracy/conformance/conformance.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
 #include "accuracy/conformance/inputs.hpp"
+#include "accuracy/engine.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/candidate.hpp"
 #include "reference/error.hpp"
@@ -173,7 +174,7 @@ void judge_new_cases(const Certificate& c, const ReplayOptions& o, const std::ve
                      const std::vector<const CertifiedCase*>& like, int threads,
                      std::vector<std::optional<CaseRunner>>& places, VerifyResult& v) {
   std::vector<std::optional<Record>> made(like.size());
-  parallel_for_workers(like.size(), threads, [&](std::size_t i, int worker) {
+  run_units(std::vector<RunUnit>(like.size()), threads, [&](std::size_t i, int worker) {
     std::optional<CaseRunner>& place = places[static_cast<std::size_t>(worker)];
     if (!place) place.emplace(c, targets);
     if (place->has(like[i]->key)) made[i] = new_case(*like[i], i, o.seed, c, *place);
@@ -201,7 +202,7 @@ void replay_cases(const Certificate& c, const ReplayOptions& o, const std::vecto
   std::vector<std::optional<Record>> records(sample.size());
   std::vector<char> bits(sample.size(), 0);
   v.cases.resize(sample.size());
-  parallel_for_workers(sample.size(), threads, [&](std::size_t i, int worker) {
+  run_units(std::vector<RunUnit>(sample.size()), threads, [&](std::size_t i, int worker) {
     std::optional<CaseRunner>& place = places[static_cast<std::size_t>(worker)];
     if (!place) place.emplace(c, targets);
     const CertifiedCase& one = *sample[i];

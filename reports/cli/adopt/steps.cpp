@@ -90,13 +90,18 @@ void fuzz_step(const std::vector<Target>& targets, const StepOptions& o, RunFram
   const std::filesystem::path folder = run / "fuzz";
   prepare_folder(folder / "corpus");
   std::string records;
-  for (const Target& t : targets) {
-    if (const std::string why = why_not_searched(t.variant); !why.empty()) {
+  std::vector<const Target*> searched;
+  for (const Target& t : targets)
+    if (const std::string why = why_not_searched(t.variant); !why.empty())
       add_words(facts.not_searched, why);
-      continue;
-    }
-    const FuzzOutcome one = fuzz_target(t, t.variant.op, f, {}, folder, run.journal());
-    flush_output();
+    else
+      searched.push_back(&t);
+  const auto outcomes = run_searches(searched, run, [&](const Target& t) {
+    return fuzz_target(t, t.variant.op, f, {}, folder, run.journal());
+  });
+  for (std::size_t i = 0; i < searched.size(); ++i) {
+    const Target& t = *searched[i];
+    const FuzzOutcome& one = outcomes[i];
     records += one.records;
     write_files({{fuzz::corpus_file(folder / "corpus", t.unique_name()), one.corpus}});
     facts.searched.push_back({.key = t.variant.key(),

@@ -85,32 +85,38 @@ int run_fuzz_command(FuzzOptions& o) {
   }
 
   settle(o.seed, run.open_folder(), o.resume);
-  Journal& journal = run.open_journal();
+  run.open_journal();
+  // Why a target is not searched: "not run", and the reason.
+  const auto skipped = [&op](const Target& t) -> std::pair<std::string, std::string> {
+    if (std::string why = cannot_launch(t.variant); !why.empty()) return {"not run", std::move(why)};
+    if (const std::string other = not_plain_rows(t.variant, op.value_or(t.variant.op)); !other.empty())
+      return {"not searched", "genomes are rows of logits: " + other};
+    return {};
+  };
+  std::vector<const Target*> searched;
+  for (const Target& one : all)
+    if (!one.died && skipped(one).first.empty()) searched.push_back(&one);
+  // One after the other: each search has all cores.
+  const auto outcomes = run_searches(searched, run, [&](const Target& one) {
+    return fuzz_target(one, op.value_or(one.variant.op), o, shard, run.path(), run.journal());
+  });
   std::string records;
   FuzzVerdict verdict;
+  auto next = outcomes.begin();
   for (const Target& one : all) {
-    const Variant& v = one.variant;
+    FuzzOutcome outcome;
     if (one.died) {
       const Record r = record_of_death(one);
-      tell("{}: FAIL: {}\n", v.key(), r.reason);
-      FuzzOutcome dead;
-      dead.judged = true, dead.found = 1, dead.first = r.reproduce, dead.records = record_line(r);
-      records += dead.records;
-      verdict.take(v.key(), dead);
+      tell("{}: FAIL: {}\n", one.variant.key(), r.reason);
+      outcome.judged = true, outcome.found = 1, outcome.first = r.reproduce, outcome.records = record_line(r);
+    } else if (const auto [absent, why] = skipped(one); !absent.empty()) {
+      verdict.skip(one.variant.key(), absent, why);
       continue;
+    } else {
+      outcome = *next++;
     }
-    if (const std::string why = cannot_launch(v); !why.empty()) {
-      verdict.skip(v.key(), "not run", why);
-      continue;
-    }
-    if (const std::string other = not_plain_rows(v, op.value_or(v.op)); !other.empty()) {
-      verdict.skip(v.key(), "not searched", "genomes are rows of logits: " + other);
-      continue;
-    }
-    const FuzzOutcome outcome = fuzz_target(one, op.value_or(v.op), o, shard, run.path(), journal);
     records += outcome.records;
-    std::fflush(stdout);  // whether it can be written is asked when all files are
-    verdict.take(v.key(), outcome);
+    verdict.take(one.variant.key(), outcome);
   }
   const int status = verdict.status();
   std::vector<std::pair<std::string, std::string>> where = environment();

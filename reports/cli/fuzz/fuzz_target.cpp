@@ -77,11 +77,13 @@ class CampaignProgress {
 Record record_of(const fuzz::FuzzFinding& f, const Variant& v, const std::filesystem::path& case_file) {
   Repeat again;
   again.words = "replay " + shell_quoted(case_file.string());
-  if (v.origin.find(" --") != std::string::npos) again.words += " " + v.origin;
+  if (!v.origin.empty()) again.words += " " + origin_words(v);
   Record r = f.record;
   r.reproduce = reproduce(again);
   return r;
 }
+
+std::string unit_name(const Target& t) { return t.words + " as " + t.variant.key(); }
 
 /// Keeps the state of a search in the journal: at once what failed anew, and the rest so often that an
 /// interruption costs a second, or a fiftieth of the search.
@@ -157,9 +159,10 @@ std::vector<fuzz::Genome> inputs_of(const std::string& corpus) {
   return all;
 }
 
-/// Searches one candidate and writes its case files and its corpus.
-FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const Shard& shard,
-                     const std::filesystem::path& out, const std::string& name, Journal& journal) {
+}  // namespace
+
+FuzzOutcome fuzz_target(const Target& candidate, Op op, const FuzzOptions& o, const Shard& shard,
+                        const std::filesystem::path& out, Journal& journal) {
   const Variant& v = candidate.variant;
   fuzz::CampaignOptions c;
   c.search.on_device = &v;
@@ -186,6 +189,7 @@ FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const
   }
   CampaignProgress progress(v.key());
   c.search.progress = [&progress](const fuzz::SearchResult& r) { progress(r); };
+  const std::string name = unit_name(candidate);
   Checkpoints keep(journal, name);
   const auto write_corpus = [&](const std::string& text) {
     if (!o.corpus.empty()) write_files({{fuzz::corpus_file(o.corpus, c.name, c.suffix), text}});
@@ -245,39 +249,15 @@ FuzzOutcome fuzz_one(const Target& candidate, Op op, const FuzzOptions& o, const
   return outcome;
 }
 
-}  // namespace
-
-template <IsA<FuzzOutcome> O, class Visit>
-void each_field(O& o, Visit& visit) {
-  visit("judged", o.judged);
-  visit("found", o.found);
-  visit("first", o.first);
-  visit("records", o.records);
-  visit("evaluations", o.evaluations);
-  visit("passed", o.passed);
-  visit("elements", o.elements);
-  visit("coarse", o.coarse);
-  visit("largest_share", o.largest_share);
-  visit("largest_check", o.largest_check);
-  visit("seconds", o.seconds);
-  visit("reason", o.reason);
-  visit("corpus", o.corpus);
-  visit("branches_reached", o.branches_reached);
-  visit("branches", o.branches);
-  visit("constants", o.constants);
-}
-
-FuzzOutcome fuzz_target(const Target& target, Op op, const FuzzOptions& o, const Shard& shard,
-                        const std::filesystem::path& out, Journal& journal) {
-  const std::string name = target.words + " as " + target.variant.key();
-  if (const std::optional<nlohmann::json> had = journal.take_last("end of " + name)) {
-    FuzzOutcome outcome = fields_from_json<FuzzOutcome>(*had);
-    tell("{}: searched before: {} ways to fail\n", target.variant.key(), outcome.found);
+std::vector<FuzzOutcome> run_searches(const std::vector<const Target*>& targets, RunFrame& run,
+                                      const std::function<FuzzOutcome(const Target&)>& search) {
+  std::vector<RunUnit> units;
+  for (const Target* t : targets) units.push_back({"end of " + unit_name(*t)});
+  return run.units<FuzzOutcome>(units, 1, [&](std::size_t i) {
+    FuzzOutcome outcome = search(*targets[i]);
+    flush_output();
     return outcome;
-  }
-  FuzzOutcome outcome = fuzz_one(target, op, o, shard, out, name, journal);
-  journal.add("end of " + name, fields_to_json(outcome));
-  return outcome;
+  });
 }
 
 }  // namespace assay

@@ -4,8 +4,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <vector>
 
+#include "reference/fields.hpp"
 #include "reports/cli/fuzz/fuzz_options.hpp"
 #include "reports/out/journal.hpp"
 
@@ -32,6 +35,26 @@ struct FuzzOutcome {
   std::int64_t branches_reached = 0, branches = 0, constants = 0;
 };
 
+template <IsA<FuzzOutcome> O, class Visit>
+void each_field(O& o, Visit& visit) {
+  visit("judged", o.judged);
+  visit("found", o.found);
+  visit("first", o.first);
+  visit("records", o.records);
+  visit("evaluations", o.evaluations);
+  visit("passed", o.passed);
+  visit("elements", o.elements);
+  visit("coarse", o.coarse);
+  visit("largest_share", o.largest_share);
+  visit("largest_check", o.largest_check);
+  visit("seconds", o.seconds);
+  visit("reason", o.reason);
+  visit("corpus", o.corpus);
+  visit("branches_reached", o.branches_reached);
+  visit("branches", o.branches);
+  visit("constants", o.constants);
+}
+
 /// "branches: 31 of 40 reached by the search, 2 constants of comparisons tried as logits"; empty if they were
 /// not watched.
 std::string words_of_branches(const FuzzOutcome& o);
@@ -40,5 +63,9 @@ std::string words_of_branches(const FuzzOutcome& o);
 /// with what the journal knows.
 FuzzOutcome fuzz_target(const Target& target, Op op, const FuzzOptions& options, const Shard& shard,
                         const std::filesystem::path& out, Journal& journal);
+
+/// The outcomes of all, one search after the other. An outcome that the run's journal has is not made again.
+std::vector<FuzzOutcome> run_searches(const std::vector<const Target*>& targets, RunFrame& run,
+                                      const std::function<FuzzOutcome(const Target&)>& search);
 
 }  // namespace assay

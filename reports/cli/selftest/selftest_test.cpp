@@ -19,21 +19,7 @@
 namespace assay {
 namespace {
 
-/// Every entry has its expected result.
-Selftest all_well() {
-  Selftest s;
-  s.peer_rows = 16;
-  for (const Mutant& m : mutants()) {
-    SelftestEntry e;
-    e.mutant = &m;
-    e.ran = true;
-    e.refused = m.kind != Kind::right;
-    if (e.refused) e.failed = {m.expect.check};
-    e.peers_ran = m.single_case();
-    s.entries.push_back(std::move(e));
-  }
-  return s;
-}
+using test_data::all_well;
 SelftestEntry& first(Selftest& s, Kind kind) {
   return *std::find_if(s.entries.begin(), s.entries.end(),
                        [&](const SelftestEntry& e) { return e.mutant->kind == kind; });

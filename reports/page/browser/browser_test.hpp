@@ -24,7 +24,6 @@
 #include "reports/history/history.hpp"
 #include "reports/page/folder/write_report.hpp"
 #include "reports/page/test_data.hpp"
-#include "reports/runs/selftest.hpp"
 #include "reports/sweep/data/test_data.hpp"
 #include "reports/sweep_page/page.hpp"
 
@@ -248,21 +247,6 @@ namespace assay {
 
 /// For tests of every page in a browser: a folder with the pages of sweep, functions, selftest and history,
 /// and of a report.
-inline std::string selftest_page() {
-  Selftest s;
-  s.peer_rows = 16;
-  for (const Mutant& m : mutants()) {
-    SelftestEntry e;
-    e.mutant = &m;
-    e.ran = true;
-    e.refused = m.kind != Kind::right;
-    if (e.refused) e.failed = {m.expect.check};
-    e.peers_ran = m.single_case();
-    s.entries.push_back(std::move(e));
-  }
-  return render_selftest_page(s);
-}
-
 inline std::string history_page() {
   std::vector<HistoryRun> runs;
   for (int seed = 1; seed <= 3; ++seed) {
@@ -293,7 +277,7 @@ class EveryPage : public testing::Test {
                  {folder_ / "functions.html",
                   render_functions_page(read_functions(std::filesystem::path(ASSAY_SOURCE_DIR) /
                                                        "reports/published/h200/functions.json"))},
-                 {folder_ / "selftest.html", selftest_page()},
+                 {folder_ / "selftest.html", render_selftest_page(test_data::all_well())},
                  {folder_ / "history.html", history_page()}});
     link_pages(folder_);
     browser_ = new test_browser::Browser(program, folder_);

@@ -57,145 +57,133 @@ void repeat(std::byte* to, std::size_t done, std::size_t all) {
   }
 }
 
-class DeviceSplitRig final : public SplitRig {
- public:
-  DeviceSplitRig(const SplitShape& shape, const Tensor& tile)
-      : shape_(shape),
-        slices_(column_slices(shape.V, shape.gpus)),
-        tile_rows_(std::min(tile.rows, shape.rows)) {
-    if (const std::string why = select_device(0); !why.empty()) throw std::runtime_error(why);
-    cudaDeviceProp p{};
-    check_cuda(cudaGetDeviceProperties(&p, 0), "asking for the device's properties");
-    l2_ = p.l2CacheSize;
-    for (int i = 0; i < shape.gpus; ++i) place(i, tile);
-    whole_ = tile;
-  }
+}  // namespace
 
-  const std::vector<Span>& slices() const override { return slices_; }
-  SplitWays settled(SplitWays ways) const override {
-    if (holds(ways.exchange)) {
-      ways.depth = 1;
-      ways.chunk_rows = shape_.rows;
-    }
-    if (ways.exchange != Exchange::nccl) ways.teams = 1;
-    if (ways.chunk_rows == 0) ways.chunk_rows = rows_of_chunk(shape_, ways.depth, l2_);
-    return ways;
-  }
-  std::string cold() const override {
-    return flush_bytes() > 0 ? fmt::format("{:.0f} MB read before every run on every GPU",
-                                           static_cast<double>(flush_bytes()) / 1e6)
-                             : fmt::format("{:.1f} GB on every GPU, more than twice the L2",
-                                           static_cast<double>(moved()) / 1e9);
-  }
+SplitRig::SplitRig(const SplitShape& shape, const Tensor& tile)
+    : shape_(shape),
+      slices_(column_slices(shape.V, shape.gpus)),
+      tile_rows_(std::min(tile.rows, shape.rows)) {
+  if (const std::string why = select_device(0); !why.empty()) throw std::runtime_error(why);
+  cudaDeviceProp p{};
+  check_cuda(cudaGetDeviceProperties(&p, 0), "asking for the device's properties");
+  l2_ = p.l2CacheSize;
+  for (int i = 0; i < shape.gpus; ++i) place(i, tile);
+  whole_ = tile;
+}
 
-  void choose(const SplitWays& ways) override {
-    pipeline_.reset();
-    if (holds(ways.exchange)) require_held();
-    if (ways.exchange == Exchange::nccl) {
-      std::vector<int> devices;
-      for (const SplitMemory& m : memory_) devices.push_back(m.device);
-      while (static_cast<int>(teams_.size()) < ways.teams)
-        teams_.push_back(std::make_unique<NcclTeam>(devices));
-    }
-    if (ways.exchange != Exchange::nccl) let_all_access();
-    pipeline_ = std::make_unique<SplitPipeline>(shape_, ways, memory_, teams_, flush_bytes());
-  }
-  std::vector<double> run_us() override { return pipeline_->run_us(); }
+SplitRig::~SplitRig() = default;
 
-  void poison() override {
-    for (const SplitMemory& m : memory_) {
-      check_cuda(cudaSetDevice(m.device), "selecting a device");
-      check_cuda(cudaMemset(m.probs, 0xff, bytes_of(shape_.rows, m.slice.count, shape_.dtype)),
-                 "filling outputs");
-      check_cuda(cudaDeviceSynchronize(), "filling outputs");
-    }
+SplitWays SplitRig::settled(SplitWays ways) const {
+  if (holds(ways.exchange)) {
+    ways.depth = 1;
+    ways.chunk_rows = shape_.rows;
   }
+  if (ways.exchange != Exchange::nccl) ways.teams = 1;
+  if (ways.chunk_rows == 0) ways.chunk_rows = rows_of_chunk(shape_, ways.depth, l2_);
+  return ways;
+}
 
-  FastJudgement judge(double seconds, std::int64_t& open_rows) override;
+std::string SplitRig::cold() const {
+  return flush_bytes() > 0 ? fmt::format("{:.0f} MB read before every run on every GPU",
+                                         static_cast<double>(flush_bytes()) / 1e6)
+                           : fmt::format("{:.1f} GB on every GPU, more than twice the L2",
+                                         static_cast<double>(moved()) / 1e9);
+}
 
-  bool logits_intact() override {
-    bool intact = true;
-    for (std::size_t i = 0; i < memory_.size(); ++i) {
-      const SplitMemory& m = memory_[i];
-      if (m.slice.count == 0) continue;
-      check_cuda(cudaSetDevice(m.device), "selecting a device");
-      const DeviceArray count(sizeof(unsigned long long));
-      check_cuda(cudaMemset(count.data(), 0, sizeof(unsigned long long)), "counting");
-      rig::enqueue_count_differences(nullptr, m.logits, bytes_of(shape_.rows, m.slice.count, shape_.dtype),
-                                     tiles_[i]->data(), bytes_of(tile_rows_, m.slice.count, shape_.dtype), 0,
-                                     count.as<unsigned long long>());
-      check_cuda(cudaGetLastError(), "counting");
-      unsigned long long differ = 0;
-      check_cuda(cudaMemcpy(&differ, count.data(), sizeof differ, cudaMemcpyDeviceToHost), "counting");
-      intact &= differ == 0;
-    }
-    return intact;
+void SplitRig::choose(const SplitWays& ways) {
+  pipeline_.reset();
+  if (holds(ways.exchange)) require_held();
+  if (ways.exchange == Exchange::nccl) {
+    std::vector<int> devices;
+    for (const SplitMemory& m : memory_) devices.push_back(m.device);
+    while (static_cast<int>(teams_.size()) < ways.teams)
+      teams_.push_back(std::make_unique<NcclTeam>(devices));
   }
+  if (ways.exchange != Exchange::nccl) let_all_access();
+  pipeline_ = std::make_unique<SplitPipeline>(shape_, ways, memory_, teams_, flush_bytes());
+}
 
- private:
-  /// Bytes that the largest slice reads and writes.
-  std::size_t moved() const { return 2 * bytes_of(shape_.rows, slices_.front().count, shape_.dtype); }
-  std::size_t flush_bytes() const {
-    const std::size_t twice = static_cast<std::size_t>(kTimingRules.l2_sizes) * static_cast<std::size_t>(l2_);
-    return moved() < twice ? twice : 0;
+void SplitRig::poison() {
+  for (const SplitMemory& m : memory_) {
+    check_cuda(cudaSetDevice(m.device), "selecting a device");
+    check_cuda(cudaMemset(m.probs, 0xff, bytes_of(shape_.rows, m.slice.count, shape_.dtype)),
+               "filling outputs");
+    check_cuda(cudaDeviceSynchronize(), "filling outputs");
   }
+}
 
-  /// Gives GPU i its columns of all rows.
-  void place(int i, const Tensor& tile) {
-    const Span slice = slices_[static_cast<std::size_t>(i)];
-    check_cuda(cudaSetDevice(i), "selecting a device");
-    const std::size_t all = std::max<std::size_t>(256, bytes_of(shape_.rows, slice.count, shape_.dtype));
-    const std::size_t row = bytes_of(1, slice.count, shape_.dtype), whole = bytes_of(1, tile.V, shape_.dtype);
-    logits_.push_back(std::make_unique<DeviceArray>(all));
-    probs_.push_back(std::make_unique<DeviceArray>(all));
-    tiles_.push_back(std::make_unique<DeviceArray>(
-        std::max<std::size_t>(256, row * static_cast<std::size_t>(tile_rows_))));
-    if (slice.count > 0) {
-      const std::size_t of_tile = row * static_cast<std::size_t>(tile_rows_);
-      check_cuda(
-          cudaMemcpy2D(tiles_.back()->data(), row, tile.bytes.data() + bytes_of(1, slice.first, shape_.dtype),
-                       whole, row, static_cast<std::size_t>(tile_rows_), cudaMemcpyHostToDevice),
-          "copying logits to the device");
-      check_cuda(cudaMemcpy(logits_.back()->data(), tiles_.back()->data(), of_tile, cudaMemcpyDeviceToDevice),
-                 "copying logits");
-      repeat(logits_.back()->as<std::byte>(), of_tile, bytes_of(shape_.rows, slice.count, shape_.dtype));
-    }
-    check_cuda(cudaDeviceSynchronize(), "copying logits");
-    memory_.push_back({i, slice, logits_.back()->as<std::byte>(), probs_.back()->as<std::byte>()});
+bool SplitRig::logits_intact() {
+  bool intact = true;
+  for (std::size_t i = 0; i < memory_.size(); ++i) {
+    const SplitMemory& m = memory_[i];
+    if (m.slice.count == 0) continue;
+    check_cuda(cudaSetDevice(m.device), "selecting a device");
+    const DeviceArray count(sizeof(unsigned long long));
+    check_cuda(cudaMemset(count.data(), 0, sizeof(unsigned long long)), "counting");
+    rig::enqueue_count_differences(nullptr, m.logits, bytes_of(shape_.rows, m.slice.count, shape_.dtype),
+                                   tiles_[i]->data(), bytes_of(tile_rows_, m.slice.count, shape_.dtype), 0,
+                                   count.as<unsigned long long>());
+    check_cuda(cudaGetLastError(), "counting");
+    unsigned long long differ = 0;
+    check_cuda(cudaMemcpy(&differ, count.data(), sizeof differ, cudaMemcpyDeviceToHost), "counting");
+    intact &= differ == 0;
   }
+  return intact;
+}
 
-  void require_held() const {
-    const SplitKernels& k = *find_split_kernels(Backend::cuda, shape_.dtype, shape_.fast);
-    for (const SplitMemory& m : memory_) {
-      check_cuda(cudaSetDevice(m.device), "selecting a device");
-      if (!k.can_hold(m.slice.count))
-        throw std::runtime_error(fmt::format("no cluster holds a slice of {} columns", m.slice.count));
-    }
+std::size_t SplitRig::moved() const { return 2 * bytes_of(shape_.rows, slices_.front().count, shape_.dtype); }
+
+std::size_t SplitRig::flush_bytes() const {
+  const std::size_t twice = static_cast<std::size_t>(kTimingRules.l2_sizes) * static_cast<std::size_t>(l2_);
+  return moved() < twice ? twice : 0;
+}
+
+void SplitRig::place(int i, const Tensor& tile) {
+  const Span slice = slices_[static_cast<std::size_t>(i)];
+  check_cuda(cudaSetDevice(i), "selecting a device");
+  const std::size_t all = std::max<std::size_t>(256, bytes_of(shape_.rows, slice.count, shape_.dtype));
+  const std::size_t row = bytes_of(1, slice.count, shape_.dtype), whole = bytes_of(1, tile.V, shape_.dtype);
+  logits_.push_back(std::make_unique<DeviceArray>(all));
+  probs_.push_back(std::make_unique<DeviceArray>(all));
+  tiles_.push_back(
+      std::make_unique<DeviceArray>(std::max<std::size_t>(256, row * static_cast<std::size_t>(tile_rows_))));
+  if (slice.count > 0) {
+    const std::size_t of_tile = row * static_cast<std::size_t>(tile_rows_);
+    check_cuda(
+        cudaMemcpy2D(tiles_.back()->data(), row, tile.bytes.data() + bytes_of(1, slice.first, shape_.dtype),
+                     whole, row, static_cast<std::size_t>(tile_rows_), cudaMemcpyHostToDevice),
+        "copying logits to the device");
+    check_cuda(cudaMemcpy(logits_.back()->data(), tiles_.back()->data(), of_tile, cudaMemcpyDeviceToDevice),
+               "copying logits");
+    repeat(logits_.back()->as<std::byte>(), of_tile, bytes_of(shape_.rows, slice.count, shape_.dtype));
   }
-  void let_all_access() const {
-    for (int a = 0; a < shape_.gpus; ++a) {
-      check_cuda(cudaSetDevice(a), "selecting a device");
-      for (int b = 0; b < shape_.gpus; ++b) {
-        const cudaError_t e = a == b ? cudaSuccess : cudaDeviceEnablePeerAccess(b, 0);
-        if (e == cudaErrorPeerAccessAlreadyEnabled)
-          cudaGetLastError();
-        else
-          check_cuda(e, "letting a GPU access another");
-      }
+  check_cuda(cudaDeviceSynchronize(), "copying logits");
+  memory_.push_back({i, slice, logits_.back()->as<std::byte>(), probs_.back()->as<std::byte>()});
+}
+
+void SplitRig::require_held() const {
+  const SplitKernels& k = *find_split_kernels(Backend::cuda, shape_.dtype, shape_.fast);
+  for (const SplitMemory& m : memory_) {
+    check_cuda(cudaSetDevice(m.device), "selecting a device");
+    if (!k.can_hold(m.slice.count))
+      throw std::runtime_error(fmt::format("no cluster holds a slice of {} columns", m.slice.count));
+  }
+}
+
+void SplitRig::let_all_access() const {
+  for (int a = 0; a < shape_.gpus; ++a) {
+    check_cuda(cudaSetDevice(a), "selecting a device");
+    for (int b = 0; b < shape_.gpus; ++b) {
+      const cudaError_t e = a == b ? cudaSuccess : cudaDeviceEnablePeerAccess(b, 0);
+      if (e == cudaErrorPeerAccessAlreadyEnabled)
+        cudaGetLastError();
+      else
+        check_cuda(e, "letting a GPU access another");
     }
   }
+}
 
-  SplitShape shape_;
-  std::vector<Span> slices_;
-  std::int64_t tile_rows_ = 0, l2_ = 0;
-  std::vector<std::unique_ptr<DeviceArray>> logits_, probs_, tiles_;
-  std::vector<SplitMemory> memory_;
-  Tensor whole_;
-  std::vector<std::unique_ptr<NcclTeam>> teams_;
-  std::unique_ptr<SplitPipeline> pipeline_;
-};
-
-FastJudgement DeviceSplitRig::judge(double seconds, std::int64_t& open_rows) {
+FastJudgement SplitRig::judge(double seconds, std::int64_t& open_rows) {
   constexpr std::int64_t kElements = std::int64_t{1} << 28;  // that are put together at a time
   const auto begin = std::chrono::steady_clock::now();
   const SplitKernels& k = *find_split_kernels(Backend::cuda, shape_.dtype, shape_.fast);
@@ -235,18 +223,9 @@ FastJudgement DeviceSplitRig::judge(double seconds, std::int64_t& open_rows) {
   return judged;
 }
 
-}  // namespace
-
-std::unique_ptr<SplitRig> make_split_rig(const SplitShape& shape, const Tensor& tile) {
-  return std::make_unique<DeviceSplitRig>(shape, tile);
-}
-
 #else
 
 std::string cannot_split(int, Exchange) { return unavailable_reason(Backend::cuda); }
-std::unique_ptr<SplitRig> make_split_rig(const SplitShape&, const Tensor&) {
-  throw std::runtime_error("this build has no CUDA side");
-}
 
 #endif
 

@@ -51,36 +51,8 @@ struct SplitWays {
 /// Rows of a chunk so that the chunks under way take half of an L2 of so many bytes, and at least one row.
 std::int64_t rows_of_chunk(const SplitShape& shape, int depth, std::int64_t l2_bytes);
 
-/// All functions throw std::runtime_error if a launch, NCCL or the machine fails.
-class SplitRig {
- public:
-  virtual ~SplitRig() = default;
-  virtual const std::vector<Span>& slices() const = 0;
-  /// The ways with the rows of a chunk, if they are 0. `held` has one chunk, of all rows.
-  virtual SplitWays settled(SplitWays ways) const = 0;
-  /// A sentence on how the caches are kept cold.
-  virtual std::string cold() const = 0;
-
-  /// From now on runs go this way. The first run of a way is made here and not timed.
-  virtual void choose(const SplitWays& ways) = 0;
-  /// One run over all rows. All GPUs begin together; returns each one's time in us.
-  virtual std::vector<double> run_us() = 0;
-
-  /// Fills every output on every GPU with a pattern that no right output contains.
-  virtual void poison() = 0;
-  /// Puts the rows together on GPU 0 and judges all outputs by the fast judge, against the logits that the
-  /// GPUs were given. It stops at the first failure. `open_rows` gets the number of rows not finished within
-  /// `seconds`.
-  virtual FastJudgement judge(double seconds, std::int64_t& open_rows) = 0;
-  /// True if the logits on every GPU are still those that it was given.
-  virtual bool logits_intact() = 0;
-};
-
 /// Empty, or why rows can not be split so here.
 std::string cannot_split(int gpus, Exchange exchange);
-
-/// The rows of `tile` are repeated. Every GPU gets its columns of them.
-std::unique_ptr<SplitRig> make_split_rig(const SplitShape& shape, const Tensor& tile);
 
 // The pipeline of a split on its GPUs: three streams a GPU, so that the sums of one chunk, the exchange of
 // the one before and the outputs of the one before that overlap. Included only where the CUDA side is
@@ -124,6 +96,54 @@ class SplitPipeline {
   SplitPlaces places_;
   unsigned* flag_ = nullptr;
   unsigned ticket_ = 0;
+};
+
+class DeviceArray;
+
+/// All functions throw std::runtime_error if a launch, NCCL or the machine fails. Only where the CUDA side is
+/// compiled.
+class SplitRig {
+ public:
+  /// The rows of `tile` are repeated. Every GPU gets its columns of them.
+  SplitRig(const SplitShape& shape, const Tensor& tile);
+  ~SplitRig();
+  const std::vector<Span>& slices() const { return slices_; }
+  /// The ways with the rows of a chunk, if they are 0. `held` has one chunk, of all rows.
+  SplitWays settled(SplitWays ways) const;
+  /// A sentence on how the caches are kept cold.
+  std::string cold() const;
+
+  /// From now on runs go this way. The first run of a way is made here and not timed.
+  void choose(const SplitWays& ways);
+  /// One run over all rows. All GPUs begin together; returns each one's time in us.
+  std::vector<double> run_us() { return pipeline_->run_us(); }
+
+  /// Fills every output on every GPU with a pattern that no right output contains.
+  void poison();
+  /// Puts the rows together on GPU 0 and judges all outputs by the fast judge, against the logits that the
+  /// GPUs were given. It stops at the first failure. `open_rows` gets the number of rows not finished within
+  /// `seconds`.
+  FastJudgement judge(double seconds, std::int64_t& open_rows);
+  /// True if the logits on every GPU are still those that it was given.
+  bool logits_intact();
+
+ private:
+  /// Bytes that the largest slice reads and writes.
+  std::size_t moved() const;
+  std::size_t flush_bytes() const;
+  /// Gives GPU i its columns of all rows.
+  void place(int i, const Tensor& tile);
+  void require_held() const;
+  void let_all_access() const;
+
+  SplitShape shape_;
+  std::vector<Span> slices_;
+  std::int64_t tile_rows_ = 0, l2_ = 0;
+  std::vector<std::unique_ptr<DeviceArray>> logits_, probs_, tiles_;
+  std::vector<SplitMemory> memory_;
+  Tensor whole_;
+  std::vector<std::unique_ptr<NcclTeam>> teams_;
+  std::unique_ptr<SplitPipeline> pipeline_;
 };
 
 /// Times rows split over GPUs, each way that was asked for, beside what each GPU takes alone for its slice

@@ -21,6 +21,8 @@ std::string key_alone(const SplitShape& s) {
   return fmt::format("{}/{}@cuda", s.fast ? "onepass_fast" : "onepass", name(s.dtype));
 }
 
+#if defined(ASSAY_WITH_CUDA)
+
 /// What one GPU takes for the rows of its slice, with nobody else; and its copy.
 struct OneGpu {
   std::optional<double> us, copy_us;
@@ -94,6 +96,8 @@ void measure_split(SplitRecord& r, const SplitWays& ways, SplitRig& rig) {
   r.status = Status::pass, r.once = t.once;
 }
 
+#endif
+
 }  // namespace
 
 SplitRecord blank_split_record(const SplitRun& run, const SplitWays& ways) {
@@ -121,6 +125,8 @@ SplitRecord blank_split_record(const SplitRun& run, const SplitWays& ways) {
   return r;
 }
 
+#if defined(ASSAY_WITH_CUDA)
+
 std::vector<SplitRecord> run_split(const SplitRun& run, const std::function<void(const SplitRecord&)>& done) {
   const SplitShape& shape = run.shape;
   SweepInputs inputs(run.family, run.seed);
@@ -129,20 +135,20 @@ std::vector<SplitRecord> run_split(const SplitRun& run, const std::function<void
   std::vector<OneGpu> alone;
   for (const Span slice : column_slices(shape.V, shape.gpus))
     alone.push_back(time_alone(shape, static_cast<int>(alone.size()), slice, inputs));
-  const auto rig = make_split_rig(shape, inputs.tile(shape.dtype, shape.V, shape.rows));
+  SplitRig rig(shape, inputs.tile(shape.dtype, shape.V, shape.rows));
   std::vector<SplitRecord> all;
   for (SplitWays ways : run.ways) {
-    ways = rig->settled(ways);
+    ways = rig.settled(ways);
     SplitRecord r = blank_split_record(run, ways);
     const Machine& m = alone.front().machine;
     put_machine(r, m);
     if (ways.exchange == Exchange::nccl) r.nccl = nccl_version();
     for (std::size_t i = 0; i < alone.size(); ++i) {
-      const Span s = rig->slices()[i];
+      const Span s = rig.slices()[i];
       r.shares.push_back({static_cast<int>(i), s.first, s.count, {}, alone[i].us, alone[i].copy_us, {}, {}});
     }
     try {
-      measure_split(r, ways, *rig);
+      measure_split(r, ways, rig);
     } catch (const std::exception& e) {
       r.status = Status::fail;
       r.reason = e.what();
@@ -152,5 +158,13 @@ std::vector<SplitRecord> run_split(const SplitRun& run, const std::function<void
   }
   return all;
 }
+
+#else
+
+std::vector<SplitRecord> run_split(const SplitRun&, const std::function<void(const SplitRecord&)>&) {
+  throw std::runtime_error(unavailable_reason(Backend::cuda));
+}
+
+#endif
 
 }  // namespace assay
