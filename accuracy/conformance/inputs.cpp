@@ -28,6 +28,55 @@ Case make_case(const std::string& family, const Variant& variant, std::int64_t V
   return Case(family, make_rows(family, variant.dtype, V, rows, seed));
 }
 
+std::span<const Vocabulary> vocabularies() {
+  // config.json (vocab_size) and tokenizer files on the models' pages.
+  static constexpr Vocabulary all[] = {
+      {21128, "BERT, Chinese"},
+      {28996, "BERT, cased"},
+      {30522, "BERT, uncased"},
+      {32000, "Llama 2, Mistral 7B"},
+      {32064, "Phi-3"},
+      {32128, "T5, padded"},
+      {32768, "Mistral 7B v0.3"},
+      {49152, "StarCoder, SmolLM"},
+      {49408, "CLIP"},
+      {50257, "GPT-2"},
+      {50265, "RoBERTa, BART"},
+      {50304, "GPT-2 padded, Pythia, OLMo"},
+      {50432, "GPT-NeoX-20B, padded"},
+      {51200, "Phi-2"},
+      {51865, "Whisper"},
+      {64000, "Yi"},
+      {65024, "Falcon, ChatGLM"},
+      {92544, "InternLM 2"},
+      {100277, "cl100k_base"},
+      {100352, "cl100k_base padded, OLMo 2, Phi-4"},
+      {102400, "DeepSeek V2"},
+      {128000, "Llama 3 without special tokens"},
+      {128256, "Llama 3"},
+      {129280, "DeepSeek V3"},
+      {131072, "Mistral NeMo, Falcon 3"},
+      {151552, "GLM-4"},
+      {151643, "Qwen 2 without special tokens"},
+      {151665, "Qwen 2.5 without padding"},
+      {151936, "Qwen 2, Qwen 3"},
+      {152064, "Qwen 2.5 from 7B"},
+      {163840, "Kimi K2"},
+      {200064, "Phi-4-mini"},
+      {201088, "gpt-oss"},
+      {202048, "Llama 4"},
+      {248320, "Qwen 3.5"},
+      {250112, "mT5"},
+      {250880, "BLOOM"},
+      {256000, "Gemma 2, Command R"},
+      {262144, "Gemma 3, text"},
+      {262208, "Gemma 3"},
+  };
+  return all;
+}
+
+bool is_common(const Vocabulary& v) { return v.V == 32000 || v.V == 50257 || v.V == 128256 || v.V == 151936; }
+
 std::vector<std::int64_t> shape_sizes(Extent extent) {
   std::set<std::int64_t> sizes;
   if (extent == Extent::quick) {
@@ -54,12 +103,7 @@ std::vector<std::int64_t> shape_sizes(Extent extent) {
   around(sizes, 12288, 1);
   around(sizes, 14080, 1);
   for (std::int64_t V : {6240, 12287, 40001}) sizes.insert(V);
-  // Vocabulary sizes of published models, padded ones included.
-  for (std::int64_t V :
-       {21128,  28996,  30522,  32000,  32064,  32128,  49152,  49408,  50257,  50265,  50304,  50432,
-        51200,  51865,  64000,  65024,  92544,  100352, 102400, 128000, 128256, 129280, 131072, 151552,
-        151936, 152064, 163840, 200064, 201088, 202048, 250112, 250880, 256000, 262144})
-    sizes.insert(V);
+  for (const Vocabulary& v : vocabularies()) sizes.insert(v.V);
   // More than a block of 1024 threads with 256 elements each.
   for (std::int64_t V : {262144, 300007, 524296}) sizes.insert(V);
   return {sizes.begin(), sizes.end()};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace assay::conformance {
 
 /// Families that groups name.
 inline constexpr const char* kShifted = "shifted_minus_1000";
+inline constexpr const char* kPeakAtEnds = "peak_at_ends";
 inline constexpr const char* kSameHead = "same_head";
 inline constexpr const char* kMedley = "medley";
 inline constexpr const char* kMagnitudes = "magnitudes";
@@ -28,6 +30,16 @@ Case make_case(const std::string& family, const Variant& variant, std::int64_t V
 /// Every V of the group `shapes`, ascending: 0 to 4096, then the neighbourhoods of powers of two, of (vector
 /// width times threads), of primes and of vocabulary sizes. None is above max_V, if that is positive.
 std::vector<std::int64_t> shape_sizes(Extent extent);
+/// The vocabulary of a published model, as its config or tokenizer says, padded ones included.
+struct Vocabulary {
+  std::int64_t V;
+  const char* of;
+};
+/// All that are known, ascending.
+std::span<const Vocabulary> vocabularies();
+/// True for those that the quick look tries on the host too: GPT-2, Llama 2 and 3, Qwen.
+bool is_common(const Vocabulary& v);
+
 /// Row lengths between those of the quick look (within 2 of a multiple of 32 or of a power of two): every
 /// length to 520, then every seventh to 1100, then every 61st to 4096. They give different tails for any tile
 /// size.

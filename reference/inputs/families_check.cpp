@@ -61,6 +61,14 @@ void width_edges(Row& r) {
     r.set(columns[(n + turned) % columns.size()], 8 - 0.25 * static_cast<double>(n));
 }
 
+// N(0, 1), and one logit of 12 in the first column, in the last or in the middle: about half of a long row's
+// sum.
+void peak_at_ends(Row& r) {
+  r.normal();
+  const std::int64_t at[] = {0, r.V - 1, r.V / 2};
+  if (r.V > 0) r.set(at[r.index % 3], 12);
+}
+
 // The powers of ten from 5 on, as libm computes them. 10^23 lies halfway between two doubles.
 constexpr double kTen23 = 1e23 + 0x1p24;
 constexpr double kTens[] = {1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,   1e12, 1e13, 1e14, 1e15, 1e16,
@@ -143,6 +151,10 @@ constexpr FamilyDef kCheck[] = {
      kAnyV,
      always<8>,
      also_quick<8>},
+    {{"peak_at_ends", "The maximum first, last or in the middle: a path for a row length that loses an end.",
+      FamilyKind::ordinary, 0, "shapes"},
+     0,
+     peak_at_ends},
     {{"magnitudes", "Every logit near -1e5, -1e6 ... -1e38: a finite stand-in for -inf that is too small.",
       FamilyKind::ordinary, trait::large | trait::empty_rows, "families"},
      0,

@@ -151,9 +151,11 @@ TEST(Digest, RowsThatNeverCameBackWereNotTried) {
   Record hung = judged("f32", 1, 0.5), small = judged("f32", 1, 0.5);
   hung.group = small.group = "rows";
   hung.status = Status::hung, hung.rows = 65536;
-  EXPECT_EQ(lengths_tried({hung}), "1 of 4,096 row lengths to 4,096 were tried, and no launch came back");
+  EXPECT_EQ(lengths_tried({hung}),
+            "1 of 4,096 row lengths to 4,096 and 0 of 40 vocabularies were tried, and no launch came back");
   small.rows = 3, small.V = 5;
-  EXPECT_EQ(lengths_tried({hung, small}), "2 of 4,096 row lengths to 4,096 were tried, and up to 3 rows");
+  EXPECT_EQ(lengths_tried({hung, small}),
+            "2 of 4,096 row lengths to 4,096 and 0 of 40 vocabularies were tried, and up to 3 rows");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
+#include "accuracy/conformance/inputs.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "reports/data/conformance_text.hpp"
 #include "reports/data/html.hpp"
@@ -51,7 +52,7 @@ std::vector<GroupTally> tally_groups(const std::vector<Record>& records) {
 
 std::string lengths_tried(const std::vector<Record>& records) {
   constexpr std::int64_t kTo = 4096;  // the whole check tries all lengths up to this
-  std::set<std::int64_t> tried;
+  std::set<std::int64_t> tried, longer;
   std::int64_t rows = 0;
   bool came_back = false;
   for (const Record& r : records) {
@@ -59,14 +60,20 @@ std::string lengths_tried(const std::vector<Record>& records) {
     if (r.V < 1 || r.rows < 1 || r.family == kProbeFamily || r.status == Status::not_run ||
         r.status == Status::unsupported)
       continue;
-    if (r.V <= kTo) tried.insert(r.V);
+    if (r.V <= kTo)
+      tried.insert(r.V);
+    else
+      longer.insert(r.V);
     // The group `big` judges only a few of its rows. A launch of many rows that hung or crashed shows nothing
     // of them: often a few rows were launched first, and these never came back.
     if (r.group != "big" && r.status != Status::hung && r.status != Status::crashed)
       rows = std::max(rows, r.rows);
   }
-  return fmt::format("{} of {} row lengths to {} were tried, and {}",
+  const std::span<const conformance::Vocabulary> known = conformance::vocabularies();
+  return fmt::format("{} of {} row lengths to {} and {} of {} vocabularies were tried, and {}",
                      grouped(static_cast<std::int64_t>(tried.size())), grouped(kTo), grouped(kTo),
+                     std::ranges::count_if(known, [&](const auto& v) { return longer.contains(v.V); }),
+                     known.size(),
                      rows > 0    ? "up to " + grouped(rows) + " rows"
                      : came_back ? "no launch with an element"
                                  : "no launch came back");

@@ -59,6 +59,28 @@ TEST(NearestV, OneRowMayHaveAnyLength) {
   EXPECT_TRUE(of_several.contains(264));
 }
 
+TEST(Vocabularies, AreTriedOnAGpuAllAndOnTheHostTheCommonOnes) {
+  const std::span<const Vocabulary> all = vocabularies();
+  EXPECT_TRUE(std::ranges::is_sorted(all, {}, &Vocabulary::V));
+  const auto tried = [](const char* key, Extent extent) {
+    std::map<std::int64_t, std::set<std::string>> at;
+    for (const Unit& u : plan_shapes({*find_variant(key), extent, {}, 1, false}))
+      for (const ConformanceCase& c : u.cases)
+        if (u.later) at[c.V].insert(c.family);
+    return at;
+  };
+  const std::set<std::string> both = {"normal_1", kPeakAtEnds};
+  for (const auto& [key, extent] : {std::pair("online_block/f16@cuda", Extent::quick),
+                                    std::pair("online_block/f16@host", Extent::normal)}) {
+    const auto at = tried(key, extent);
+    EXPECT_EQ(at.size(), all.size()) << key;
+    for (const Vocabulary& v : all) EXPECT_TRUE(at.contains(v.V) && at.at(v.V) == both) << key << ", " << v.V;
+  }
+  const auto quick = tried("online_block/f16@host", Extent::quick);
+  EXPECT_EQ(quick.size(), 4u);
+  for (const auto& [V, families] : quick) EXPECT_EQ(families, both) << V;
+}
+
 TEST(NearestV, IsALengthThatTheKernelTakes) {
   // No multiple of 128 halves lies within these limits; one row of 100 does.
   EXPECT_EQ(nearest_V(declared("online_block/f16@host", "dense=yes; alignment=256; max_V=100"), 4099), 100);

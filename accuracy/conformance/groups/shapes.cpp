@@ -62,6 +62,15 @@ std::vector<Unit> plan_shapes(const Planning& p) {
   // One row of one family each; its logits differ for every dtype.
   for (const std::int64_t V : sizes_between(p.extent))
     for (const std::string& family : families_of(p, {"normal_1"})) add(V, family, rows_of(p, {1}));
+  // The lengths that kernels are called with. Nothing is searched there, so they wait for a contract.
+  const bool host = on_host(p.variant.backend) || p.variant.on_executor;
+  for (const Vocabulary& v : vocabularies()) {
+    if (host && p.extent == Extent::quick && !is_common(v)) continue;
+    const std::size_t before = units.size();
+    for (const std::string& family : families_of(p, {"normal_1", kPeakAtEnds}))
+      add(v.V, family, rows_of(p, {family == kPeakAtEnds ? 3 : 1}));
+    for (std::size_t i = before; i < units.size(); ++i) units[i].later = true;
+  }
   return units;
 }
 

@@ -58,7 +58,8 @@ TEST_F(CheckCommand, ARightKernelPasses) {
   std::string most = std::to_string(rows);
   most.insert(1, ",");
   const std::string quick = "quick: " + std::to_string(lengths.size()) +
-                            " of 4,096 row lengths to 4,096 were tried, and up to " + most + " rows";
+                            " of 4,096 row lengths to 4,096 and 4 of 40 vocabularies were tried, and up to " +
+                            most + " rows";
   EXPECT_TRUE(out.starts_with("PASS safe_block/f32@host; " + quick + "\n")) << out;
   EXPECT_NE(read_file(at("out/index.html")).find(quick.substr(7)), std::string::npos);
   // A pass proposes what to do next, as a command that can be run.

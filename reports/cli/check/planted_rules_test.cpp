@@ -117,6 +117,7 @@ const Planted kFiles[] = {
     {"first_column_twice", {"): likely the sum of every row has one term too many", "V + 1; seen in"}},
     {"rows_of_a_block", {"rows are no multiple of 4", "the last rows of a block"}},
     {"power_of_two", {"V that is a power of two", "off-by-one"}},
+    {"padded_vocabulary", {"shapes", "first: V = 32000"}},
     {"unwritten_shared", {"V up to 255"}},
     {"writes_beyond", {"no multiple of 4", "writes beyond V"}},
     {"writes_eight_beyond", {"no multiple of 8", "the tail of a vectorised loop writes beyond V"}},
