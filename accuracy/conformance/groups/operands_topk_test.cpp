@@ -27,6 +27,10 @@ using Selector = std::function<void(const SelectorRow&, float* values, std::int3
 /// The kernel's z of an element.
 using Scaled = std::function<float(float x, float temperature, float of_first_row)>;
 
+/// Most rows have no more logits: longer ones take most of the time, and differ in nothing that is asked
+/// here.
+constexpr std::int64_t kLongest = 2100;
+
 float divided(float x, float temperature, float) { return x / temperature; }
 float multiplied(float x, float temperature, float) {
   const volatile float by = 1 / temperature;
@@ -47,6 +51,7 @@ Variant selector(Op op, Selector select, Scaled scaled = divided) {
   });
   v.op = op;
   v.max_k = selects(op) ? 64 : 0;
+  v.limits.max_V = kLongest;
   v.claim.select = selects(op) ? Select::logits : Select::none;
   return v;
 }
@@ -150,7 +155,9 @@ TEST(OperandsOfSelections, RightKernelsPassHoweverTheyRankAndRound) {
     all.emplace_back(name(op), selector(op, set(op)));
     all.emplace_back(std::string(name(op)) + ", by a reciprocal", selector(op, set(op), multiplied));
   }
-  for (const auto& [what, v] : all) {
+  for (auto& [what, v] : all) {
+    // Equal logits of a kernel's own are most in long rows, which only a reciprocal of each op gets.
+    if (what.ends_with("p, by a reciprocal") || what.ends_with("own, by a reciprocal")) v.limits.max_V = 0;
     const ConformanceResult r = check_one_group(v, "operands");
     EXPECT_EQ(failed_cases(r), 0) << what << ": " << first_failed_case(r);
     EXPECT_GT(r.executed, 100) << what;
