@@ -23,6 +23,7 @@ struct Step {
 struct Cheat {
   std::string name, what;
   std::vector<Step> steps;
+  bool under_each = true;  // it is tried under each guard; otherwise under the first that works
 };
 
 /// Reads a table of cheats. Throws InputError, with the line, if a line is none that this program knows, or a
@@ -34,8 +35,8 @@ const std::vector<Cheat>& all();
 /// What keeps the kernels from harm while a cheat runs.
 enum class Guard { bubblewrap, landlock };
 const char* name(Guard g);
-/// Those that work on this machine.
-std::vector<Guard> guards();
+/// Those of this machine under which a cheat is tried.
+std::vector<Guard> guards(const Cheat& cheat);
 
 struct Verdict {
   Status outcome = Status::not_run;  // pass: as expected; fail: otherwise

@@ -27,6 +27,7 @@ TEST(CheatTable, IsRefusedWhereItSaysNothingOrNonsense) {
   EXPECT_EQ(refusal("cheat a\nwhat b\nstop x\nstatus 0\n"), "cheats.txt:3: stop needs a run behind it");
   EXPECT_EQ(refusal("cheat a\nwhat b\nstatus 0\nfly away\n"), "cheats.txt:4: no step is called fly");
   EXPECT_EQ(refusal("cheat a\nwhat b\nstatus 0\ncheat a\n"), "cheats.txt:4: there is a cheat a already");
+  EXPECT_EQ(refusal("cheat a\nwhat b\nguard none\n"), "cheats.txt:3: a guard is `any`");
 }
 
 /// What a runner says of a table of one cheat.
@@ -60,7 +61,7 @@ class Cheats : public testing::TestWithParam<std::string> {};
 TEST_P(Cheats, GetTheAnswerThatTheTableExpects) {
   for (const Cheat& c : all())
     if (c.name == GetParam())
-      for (const Guard guard : guards()) {
+      for (const Guard guard : guards(c)) {
         const TestFolder folder;
         const Verdict v = run(c, guard, {ASSAY_COMMAND, folder.path() / "cheat"});
         EXPECT_NE(v.outcome, Status::fail) << name(guard) << ": " << v.command << "\n" << v.why;

@@ -63,6 +63,9 @@ std::vector<Cheat> parse(std::string_view text) {
       refuse(number, "the first line must be `cheat NAME`");
     } else if (verb == "what") {
       all.back().what = rest;
+    } else if (verb == "guard") {
+      if (rest != "any") refuse(number, "a guard is `any`");
+      all.back().under_each = false;
     } else if (!among(kVerbs, verb)) {
       refuse(number, "no step is called " + verb);
     } else if (rest.empty()) {
@@ -85,11 +88,12 @@ const std::vector<Cheat>& all() {
   return cheats;
 }
 
-std::vector<Guard> guards() {
+std::vector<Guard> guards(const Cheat& cheat) {
   std::vector<Guard> work;
   const ::assay::Guard first = isolation::guard_of(isolation::Reach::host);
   if (first == ::assay::Guard::bubblewrap) work.push_back(Guard::bubblewrap);
   if (first != ::assay::Guard::none && isolation::landlock_version() > 0) work.push_back(Guard::landlock);
+  if (!cheat.under_each && work.size() > 1) work.resize(1);
   return work;
 }
 

@@ -196,7 +196,7 @@ class Run {
   void call(const std::vector<std::string>& arguments) {
     std::vector<std::string> words = {"timeout", "-k", "30", seconds_, "env", "-C", folder_.string()};
     words.insert(words.end(), environment_.begin(), environment_.end());
-    if (guard_ == Guard::landlock) words.push_back("PATH=" + path_without_bwrap());
+    if (guard_ == Guard::landlock) words.insert(words.end(), {"PATH=" + path_without_bwrap(), compiler()});
     words.push_back(program_);
     words.insert(words.end(), arguments.begin(), arguments.end());
     if (!stop_at_.empty()) {
@@ -208,6 +208,16 @@ class Run {
     const fs::path log = folder_ / "said.log";
     status_ = run_program(words, log.string());
     said_ = text_of(log);
+  }
+
+  /// By a link's name it would be another compiler, for which the host executor is compiled anew.
+  static std::string compiler() {
+    std::string words;
+    try {
+      for (const std::string& one : find_host_compiler()) words += (words.empty() ? "" : " ") + one;
+    } catch (const EnvironmentError&) {  // a cheat that needs one does not run
+    }
+    return "CXX=" + words;
   }
 
   /// A folder with links to all programs that PATH finds, but for bwrap.

@@ -95,8 +95,8 @@ int run_cheats_command(const std::string& name, const FrameOptions& options) {
   const std::vector<const cheats::Cheat*> some = chosen(name);
   const fs::path scratch = run.open_folder() / "cheats";
   std::vector<Tried> all;
-  for (const cheats::Guard guard : cheats::guards())
-    for (const cheats::Cheat* const c : some) {
+  for (const cheats::Cheat* const c : some)
+    for (const cheats::Guard guard : cheats::guards(*c)) {
       const fs::path folder = scratch / cheats::name(guard) / c->name;
       fs::remove_all(folder);
       all.push_back({c, guard, cheats::run(*c, guard, {{}, folder})});
