@@ -24,7 +24,7 @@ class HostileCertificate : public command_test::AdoptTest {
   void certify() {
     const fs::path from = std::string(ASSAY_SOURCE_DIR) + "/kernels/adapter/examples/rows_of_a_warp.cu";
     fs::copy_file(from, at("mine.cu"), fs::copy_options::overwrite_existing);
-    const Outcome o = adopt(at("mine.cu") + " --entry softmax_four_per_warp --host --only batch");
+    const Outcome o = adopt(at("mine.cu") + " --entry softmax_four_per_warp --host --only repeat");
     ASSERT_EQ(o.status, kPassed) << o.out << o.err;
   }
   /// A program that leaves a mark when it runs.
@@ -45,77 +45,72 @@ class HostileCertificate : public command_test::AdoptTest {
   }
 };
 
-TEST_F(HostileCertificate, ItsFlagsRunNoProgram) {
+/// One adoption, which takes two compilations, for all that follows.
+TEST_F(HostileCertificate, NothingOfItRunsOrIsCompiled) {
   certify();
-  const std::string compiler = program();
-  const auto names = [&](Json& j) {
-    j["target"]["host"] = false;
-    j["target"]["nvcc_flags"] = "-ccbin " + compiler;
-  };
-  expect_refused(names, "its compiler flags: ");
-  expect_refused(names, "--nvcc-flags '-ccbin " + compiler + "'");
-  for (const char* flags :
-       {"-include /etc/passwd", "-I/etc", "-I../..", "-o /tmp/x", "@file", "-Xcompiler=-B."})
-    expect_refused([&](Json& j) { j["target"]["nvcc_flags"] = flags; }, "its compiler flags: ");
-  // Its own hash is of other contents: it does not get so far.
-  Json j = json();
-  names(j);
-  std::ofstream(at("forged.json")) << j.dump(1);
-  const Outcome o = verify("", at("forged.json"));
-  EXPECT_EQ(o.status, kFailed) << o.out << o.err;
-  EXPECT_NE(o.out.find("it was changed after it was written"), o.out.npos) << o.out;
-  EXPECT_FALSE(ran());
-}
-
-/// What the verifier types himself is his, and he is told that the certificate says something else.
-TEST_F(HostileCertificate, TypedFlagsTakeThePlaceOfItsOwn) {
-  certify();
-  std::vector<std::string> words = {
-      "verify",       forged([](Json& j) { j["target"]["nvcc_flags"] = "-ccbin ./no"; }),
-      "--out",        at("verify"),
-      "--cases",      "1",
-      "--nvcc-flags", "-DX=1"};
-  const Outcome o = command_test::call_words(words);
-  EXPECT_NE((o.out + o.err).find("--nvcc-flags is -DX=1, and in the certificate '-ccbin ./no'"),
-            std::string::npos)
-      << o.out << o.err;
-  EXPECT_EQ(verify("--cases 1", forged([](Json& j) { j["target"]["nvcc_flags"] = ""; })).status, kPassed);
-}
-
-/// Nothing is compiled or loaded of what contradicts itself: the file is not even looked at.
-TEST_F(HostileCertificate, NothingRunsAfterAContradiction) {
-  certify();
-  fs::remove(at("mine.cu"));
-  const Outcome o = verify("", forged([](Json& j) { j["kernels"][0]["max_ulp"] = 0.25; }, "out/forged.json"));
-  EXPECT_EQ(o.status, kFailed) << o.out << o.err;
-  EXPECT_NE(o.out.find("/kernels/0/max_ulp: the certificate says 0.25, and its data say "), o.out.npos)
-      << o.out;
-  EXPECT_EQ(o.out.find("mine.cu: no such file"), o.out.npos) << o.out << o.err;
-}
-
-TEST_F(HostileCertificate, ItsOtherWordsReachNoCommand) {
-  certify();
-  const std::string interpreter = program();
-  expect_refused([&](Json& j) { j["target"]["python"] = interpreter; },
-                 "it names an interpreter, " + interpreter);
-  for (const double seconds : {-1.0, 0.0, 1e9})
-    expect_refused([&](Json& j) { j["target"]["timeout"] = seconds; }, "its timeout is ");
-  expect_refused([](Json& j) { j["target"]["name"] = "../../x"; }, "a name has letters, digits, _ and -");
-  expect_refused(
-      [](Json& j) {
-        j["target"]["word"] = "os:system";
-        j["files"] = Json::array();
-      },
-      "it names a module of Python, os:system, of which no file can be compared");
-  // A file without a hash in the certificate is none that was certified.
-  std::ofstream(at("other.cu")) << "int other;\n";
-  for (const bool whole : {false, true}) {
-    const Outcome o = verify("", forged([&](Json& j) {
-                               j["target"]["word"] = at("other.cu");
-                               if (whole) j["files"] = Json::array();
-                             }));
+  const std::string made = program();
+  {
+    SCOPED_TRACE("its flags run no program");
+    const auto names = [&](Json& j) {
+      j["target"]["host"] = false;
+      j["target"]["nvcc_flags"] = "-ccbin " + made;
+    };
+    expect_refused(names, "its compiler flags: ");
+    expect_refused(names, "--nvcc-flags '-ccbin " + made + "'");
+    for (const char* flags :
+         {"-include /etc/passwd", "-I/etc", "-I../..", "-o /tmp/x", "@file", "-Xcompiler=-B."})
+      expect_refused([&](Json& j) { j["target"]["nvcc_flags"] = flags; }, "its compiler flags: ");
+    // Its own hash is of other contents: it does not get so far.
+    Json j = json();
+    names(j);
+    std::ofstream(at("forged.json")) << j.dump(1);
+    const Outcome o = verify("", at("forged.json"));
     EXPECT_EQ(o.status, kFailed) << o.out << o.err;
-    EXPECT_NE(o.out.find("other.cu: "), o.out.npos) << o.out;
+    EXPECT_NE(o.out.find("it was changed after it was written"), o.out.npos) << o.out;
+    EXPECT_FALSE(ran());
+  }
+  {
+    SCOPED_TRACE("its other words reach no command");
+    expect_refused([&](Json& j) { j["target"]["python"] = made; }, "it names an interpreter, " + made);
+    for (const double seconds : {-1.0, 0.0, 1e9})
+      expect_refused([&](Json& j) { j["target"]["timeout"] = seconds; }, "its timeout is ");
+    expect_refused([](Json& j) { j["target"]["name"] = "../../x"; }, "a name has letters, digits, _ and -");
+    expect_refused(
+        [](Json& j) {
+          j["target"]["word"] = "os:system";
+          j["files"] = Json::array();
+        },
+        "it names a module of Python, os:system, of which no file can be compared");
+    // A file without a hash in the certificate is none that was certified.
+    std::ofstream(at("other.cu")) << "int other;\n";
+    for (const bool whole : {false, true}) {
+      const Outcome o = verify("", forged([&](Json& j) {
+                                 j["target"]["word"] = at("other.cu");
+                                 if (whole) j["files"] = Json::array();
+                               }));
+      EXPECT_EQ(o.status, kFailed) << o.out << o.err;
+      EXPECT_NE(o.out.find("other.cu: "), o.out.npos) << o.out;
+    }
+  }
+  {
+    SCOPED_TRACE("typed flags are the verifier's, and he is told that the certificate says something else");
+    const std::string other = forged([](Json& j) { j["target"]["nvcc_flags"] = "-ccbin ./no"; });
+    const Outcome o = command_test::call_words(
+        {"verify", other, "--out", at("verify"), "--cases", "1", "--nvcc-flags", "-DX=1"});
+    EXPECT_NE((o.out + o.err).find("--nvcc-flags is -DX=1, and in the certificate '-ccbin ./no'"),
+              std::string::npos)
+        << o.out << o.err;
+    EXPECT_EQ(verify("--cases 1", forged([](Json& j) { j["target"]["nvcc_flags"] = ""; })).status, kPassed);
+  }
+  {
+    SCOPED_TRACE("after a contradiction the file is not even looked at");
+    fs::remove(at("mine.cu"));
+    const Outcome o =
+        verify("", forged([](Json& j) { j["kernels"][0]["max_ulp"] = 0.25; }, "out/forged.json"));
+    EXPECT_EQ(o.status, kFailed) << o.out << o.err;
+    EXPECT_NE(o.out.find("/kernels/0/max_ulp: the certificate says 0.25, and its data say "), o.out.npos)
+        << o.out;
+    EXPECT_EQ(o.out.find("mine.cu: no such file"), o.out.npos) << o.out << o.err;
   }
 }
 
@@ -136,7 +131,7 @@ TEST_F(HostileCertificate, ItsCasesAreSmall) {
 
 /// The screen shows what the program says, and not what the file paints.
 TEST_F(HostileCertificate, NoEscapeSequenceReachesATerminal) {
-  ASSERT_EQ(adopt("safe_block/f32@host --only batch").status, kPassed);
+  ASSERT_EQ(adopt("safe_block/f32@host --only repeat").status, kPassed);
   const std::string paint = "\x1b[2J\x1b[H\x1b[1;32mPASS\x1b[0m all as certified\x1b[8m\r\x07";
   const std::function<void(Json&)> all[] = {
       [&](Json& j) { j["command"] = "assay adopt x --full " + paint; },

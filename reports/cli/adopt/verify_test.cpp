@@ -27,7 +27,7 @@ using Verify = command_test::AdoptTest;
 TEST_F(Verify, TakesAGenuineCertificateOfEveryKindOfOutput) {
   for (const char* line :
        {"lse_block/bf16@host --only shapes --only families", "log_softmax_absorb/bf16@host --only shapes",
-        "onepass_topk_log/bf16@host --only shapes", "onepass_topk/bf16@host --only shapes --only families",
+        "onepass_topk_log/bf16@host --only shapes", "onepass_topk/bf16@host --only shapes",
         "safe_block/f32@host --op normalizer --only shapes",
         "safe_block/f32@host --only=shapes --quick=true"}) {
     ASSERT_EQ(adopt(line).status, kPassed) << line;
@@ -53,7 +53,7 @@ TEST_F(Verify, FindsTheSourceAboveTheCertificate) {
   const fs::path source = project / "mine.cu";
   fs::copy_file(std::string(ASSAY_SOURCE_DIR) + "/kernels/adapter/examples/rows_of_a_warp.cu", source);
   const std::vector<std::string> make = {"adopt",  "mine.cu", "--entry",       "softmax_four_per_warp",
-                                         "--host", "--only",  "batch",         "--quick",
+                                         "--host", "--only",  "repeat",        "--quick",
                                          "--out",  "out/a",   "--evaluations", "64"};
   {
     const InFolder here(project);
