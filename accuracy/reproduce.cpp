@@ -11,8 +11,12 @@
 namespace assay {
 namespace {
 
+/// The words that name the candidate on a command line. A path is one word, whatever characters it has.
 std::string candidate_words(const Variant& v) {
-  return v.origin.empty() ? "report --key " + shell_quoted(v.key()) : "check " + origin_words(v);
+  if (v.origin.empty()) return "report --key " + shell_quoted(v.key());
+  std::error_code ignored;
+  const std::string path = v.origin.substr(0, v.origin.find('#'));
+  return "check " + (std::filesystem::exists(path, ignored) ? shell_quoted(v.origin) : v.origin);
 }
 
 class Line {
@@ -33,13 +37,6 @@ class Line {
 };
 
 }  // namespace
-
-bool is_plugin(const std::string& origin) {
-  std::error_code ignored;
-  return std::filesystem::exists(origin.substr(0, origin.find('#')), ignored);
-}
-
-std::string origin_words(const Variant& v) { return is_plugin(v.origin) ? shell_quoted(v.origin) : v.origin; }
 
 std::string reproduce(const Repeat& r) {
   Line l(r.words);

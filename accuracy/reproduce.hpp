@@ -37,12 +37,6 @@ struct Repeat {
 /// "assay report --key safe_block/f32@host --family ties --V 33 --rows 4 --seed 1".
 std::string reproduce(const Repeat& repeat);
 
-/// True if it is the path of a plugin, with the kernel's name or without: one word, whatever characters it
-/// has.
-bool is_plugin(const std::string& origin);
-/// The words that name a candidate without a registered key on a command line.
-std::string origin_words(const Variant& v);
-
 /// The command line of one case of a variant. A variant of the registry is repeated by `assay report`; any
 /// other by `assay check` with the words that named it. Numbers that the op does not have are left out, and
 /// so is the op if it is the variant's own.

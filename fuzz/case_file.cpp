@@ -105,6 +105,9 @@ CaseFile parsed(const json& j) {
   CaseFile c;
   c.key = text_in(j, "key");
   c.origin = text_in(j, "origin", true);
+  // Older files do not say it.
+  c.with_options =
+      j.contains("with_options") ? j.at("with_options") == true : c.origin.find(" --") != c.origin.npos;
   c.claim = text_in(j, "claim", true);
   const std::string op = text_in(j, "op"), dtype = text_in(j, "dtype");
   if (!parse_op(op)) throw InputError("op: '" + op + "' is not one");
@@ -178,7 +181,7 @@ std::uint64_t bits_of_text(const std::string& text, Dtype dtype) {
 std::string text_of(const CaseFile& c) {
   const Trial& t = c.trial;
   nlohmann::ordered_json j = {{"assay_case", kCaseVersion}, {"key", c.key}};
-  if (!c.origin.empty()) j["origin"] = c.origin;
+  if (!c.origin.empty()) j["origin"] = c.origin, j["with_options"] = c.with_options;
   if (!c.claim.empty()) j["claim"] = c.claim;
   j["op"] = assay::name(c.op);
   j["dtype"] = assay::name(t.logits.dtype);

@@ -12,9 +12,10 @@
 namespace assay::fuzz {
 
 struct CaseFile {
-  std::string key;     // registry key of the candidate that failed
-  std::string origin;  // the command-line words that name it, if it has no registered key
-  std::string claim;   // the claim it was judged by, in words
+  std::string key;            // registry key of the candidate that failed
+  std::string origin;         // the command-line words that name it, if it has no registered key
+  bool with_options = false;  // the origin is a file with the options that it needs
+  std::string claim;          // the claim it was judged by, in words
   Op op = Op::softmax;
   Trial trial;  // its dtype is the candidate's
   Signature fails;

@@ -105,6 +105,9 @@ struct ConformanceOptions {
   std::string target;       // the words after `assay check` in every reproduce line; the variant's by default
   std::vector<Group> more;  // groups from other sources, after those
   Tier tier = Tier::fast;   // of the oracle
+  /// Once a case is wrong for certain, the rest is left; in a search for a contract, once no limit explains
+  /// it.
+  bool fail_fast = false;
   /// True for the records of `assay report`: they name no group, and that command repeats them.
   bool report = false;
   std::string logits;  // .npy file; its first rows replace the family in every case

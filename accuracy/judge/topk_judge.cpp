@@ -34,11 +34,12 @@ bool judge_indices(const RowContext& c, const RowOutput& got) {
     if (inside) seen[static_cast<std::size_t>(i)] = true;
     all &= ok;
     if (!c.tally.require(Check::indices, ok) && c.tally.first(Check::indices))
-      c.tally.at(Check::indices).detail = fmt::format("row {}, slot {}: index {} is {}", c.row.row, r, i,
-                                                      past          ? "not the -1 of an empty slot"
-                                                      : !inside     ? "out of range"
-                                                      : passed_over ? "that of a NaN, declared ignored"
-                                                                    : "there twice");
+      c.tally.at(Check::indices).detail =
+          fmt::format("row {}, slot {}: index {} is {}", c.row.row, r, c.row.column(i),
+                      past          ? "not the -1 of an empty slot"
+                      : !inside     ? "out of range"
+                      : passed_over ? "that of a NaN, declared ignored"
+                                    : "there twice");
   }
   return all;
 }

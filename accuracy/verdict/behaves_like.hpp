@@ -50,5 +50,7 @@ struct NearestClass {
   void tell(Record& r) const { r.behaves_like = words, r.nearest = nearest; }
 };
 NearestClass nearest_class(const Variant& variant, const Case& c, Op op, const WrittenRows& run);
+/// Elements of the longest case that is judged again to find it.
+inline constexpr std::int64_t kLongestRejudged = std::int64_t{1} << 17;
 
 }  // namespace assay

@@ -95,7 +95,6 @@ Record not_judged(Record r, const Obstacle& why) {
 }
 
 /// The nearest class of failed outputs is looked for only up to this many elements.
-constexpr std::int64_t kLongestRejudged = std::int64_t{1} << 17;
 
 /// The two launches of a case, and how a judgement looks at them. They are made once; both tiers of the
 /// oracle may judge them.

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <vector>
 
 #include "accuracy/case/guarded.hpp"
 
@@ -228,6 +229,36 @@ TEST(Checker, RefusesANegativeZeroAndALargeProbability) {
 TEST(Checker, RefusesOrderAgainstTheLogits) {
   const auto order = [](auto& p, auto&, float* y, auto) { std::swap(y[0], y[p.V - 1]); };
   expect_caught(check_fake("ramp_1ulp", 33, 1, {.row = order}), "argmax");
+}
+
+TEST(Checker, PlacesOfAPartAreThoseOfTheLaunch) {
+  constexpr std::int64_t kRow = 70000, kColumn = 1 << 24;
+  Case inputs(*find_family("normal_1"), Dtype::f32, 4, 2, 1);
+  inputs.is_part({{0, kRow}, {3, 9, kColumn, kColumn + 5}});
+  // `spoil` of row 1, which finds what was there before the launch.
+  using Spoil = void (*)(float* y, float& m, const float* old_y, float old_m);
+  const auto check_part = [&](Spoil spoil) {
+    Variant v = fake();
+    v.run = [spoil](const Problem& p, const Buffers& b, const Stream& s) {
+      float* const y = probs_row(p, b, p.rows - 1);
+      const std::vector<float> old_y(y, y + p.V);
+      const float old_m = b.m[p.rows - 1];
+      run_fake(p, b, s);
+      if (p.rows > 1) spoil(y, b.m[1], old_y.data(), old_m);
+    };
+    return check_case(v, inputs, Op::softmax, 0);
+  };
+  const Record wrong = check_part([](float* y, float&, const float*, float) { y[2] *= 2; });
+  ASSERT_TRUE(wrong.worst);
+  EXPECT_EQ(wrong.worst->row, kRow);
+  EXPECT_EQ(wrong.worst->column, kColumn);
+  EXPECT_TRUE(find_check_of(wrong, "element")->detail.starts_with("row 70000, column 16777216: got"))
+      << find_check_of(wrong, "element")->detail;
+  const Record stale = check_part([](float* y, float&, const float* old, float) { y[3] = old[3]; });
+  EXPECT_EQ(find_check_of(stale, "written")->detail, "row 70000: element 16777221 was never written");
+  EXPECT_EQ(find_check_of(stale, "written")->row, kRow);
+  const Record no_m = check_part([](float*, float& m, const float*, float old) { m = old; });
+  EXPECT_EQ(find_check_of(no_m, "written")->detail, "row 70000: m of row 70000 was never written");
 }
 
 TEST(Checker, RefusesAWrongNormalizer) {

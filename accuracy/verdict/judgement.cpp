@@ -57,23 +57,24 @@ std::int64_t Judgement::promised_columns(const WrittenRows& run, std::int64_t ro
 
 void Judgement::require_written(const GuardedLaunch& a, const GuardedLaunch& b) {
   const bool writes_normalizer = a.has_normalizer() && case_.V() > 0;
-  const auto judge = [&](bool untouched, std::int64_t row, const char* what, std::int64_t j) {
-    if (!tally.require(Check::written, !untouched) && tally.first(Check::written))
-      tally.at(Check::written)
-          .take_violation({.row = case_.part().row(row)},
-                          fmt::format("row {}: {} {} was never written", case_.part().row(row), what,
-                                      *what == 'e' ? case_.part().column(j) : j));
-  };
   for (std::int64_t row = 0; row < a.problem().rows; ++row) {
     const bool twice = row < b.problem().rows;
+    const std::int64_t named = case_.part().row(row);
+    const auto judge = [&](bool untouched, const char* what, std::int64_t j) {
+      if (!tally.require(Check::written, !untouched) && tally.first(Check::written))
+        tally.at(Check::written)
+            .take_violation({.row = named}, fmt::format("row {}: {} {} was never written", named, what, j));
+    };
+    const bool of_columns = !selects(op_) && !one_value(op_);
     for (std::int64_t j = 0; j < promised_columns(a, row); ++j)
-      judge(a.value_poisoned(row, j) || (twice && b.value_poisoned(row, j)), row, "element", j);
+      judge(a.value_poisoned(row, j) || (twice && b.value_poisoned(row, j)), "element",
+            of_columns ? case_.part().column(j) : j);
     if (a.has_indices())
       for (std::int64_t j = 0; j < a.problem().k; ++j)
-        judge(a.index_poisoned(row, j) || (twice && b.index_poisoned(row, j)), row, "index", j);
+        judge(a.index_poisoned(row, j) || (twice && b.index_poisoned(row, j)), "index", j);
     if (writes_normalizer) {
-      judge(a.m_poisoned(row) || (twice && b.m_poisoned(row)), row, "m of row", row);
-      judge(a.d_poisoned(row) || (twice && b.d_poisoned(row)), row, "d of row", row);
+      judge(a.m_poisoned(row) || (twice && b.m_poisoned(row)), "m of row", named);
+      judge(a.d_poisoned(row) || (twice && b.d_poisoned(row)), "d of row", named);
     }
     if (case_.V() == 0 && !selects(op_) && a.has_normalizer() &&
         !tally.require(Check::special, a.m_poisoned(row) && a.d_poisoned(row) &&

@@ -118,6 +118,7 @@ FuzzFinding finding_of(const Variant& v, Op op, const Failure& f, const Campaign
   CaseFile& c = found.file;
   c.key = v.key();
   c.origin = v.origin;
+  c.with_options = o.with_options;
   c.claim = claimed_class(v);
   c.op = op;
   c.trial = s.trial;

@@ -36,6 +36,7 @@ struct CampaignOptions {
   std::filesystem::path corpus;  // folder; empty: no corpus is kept
   std::string name;              // of the candidate in the names of files, and in its corpus; empty: its key
   std::string found;             // the command, written into the case files
+  bool with_options = false;     // CaseFile::with_options
   std::optional<Checkpoint> from;  // a search that was interrupted, to go on with
   /// Called with a finding as soon as there is one, before it is shrunk. May be empty.
   std::function<void(const FuzzFinding&)> at_once = {};

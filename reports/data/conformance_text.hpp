@@ -17,7 +17,7 @@ bool passed_only_again(const Record& r);
 
 /// Of a finding whose first case passes alone (conformance::Finding::passes_alone).
 inline constexpr const char* kSeenInCalls =
-    "alone it passes; to repeat the failure give --only calls in place of --only and all behind it:";
+    "Alone this case passes. The failure shows in a sequence of calls: --only calls in place of the case.";
 
 /// True if the class of arithmetic that the first case would pass as may be the cause of the failure.
 bool offers_class(const conformance::Finding& f);

@@ -194,6 +194,7 @@ std::vector<SourceCandidate> source_candidates(const std::string& word, const So
     const std::size_t at = c.plugin.rfind('#');
     const bool several = options.entry.empty() && at != c.plugin.npos;
     c.variant.origin = source_words(several ? file + c.plugin.substr(at) : file, one);
+    c.with_options = !source_arguments(one).empty();
     remember_source(c.variant, one_file(word, one), made);
     all.push_back(std::move(c));
   }

@@ -52,8 +52,9 @@ std::vector<std::string> source_arguments(const SourceOptions& options);
 std::string source_words(const std::string& word, const SourceOptions& options);
 
 struct SourceCandidate {
-  Variant variant;     // `file` says which compiler and flags made it, `origin` which words name it
-  std::string plugin;  // PATH#NAME, with which load_plugin loads it again
+  Variant variant;            // `file` says which compiler and flags made it, `origin` which words name it
+  std::string plugin;         // PATH#NAME, with which load_plugin loads it again
+  bool with_options = false;  // `origin` has more words than the file
 };
 
 /// Compiles the file, or reuses an earlier result, and loads its variants. Throws InputError.

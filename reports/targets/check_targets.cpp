@@ -118,6 +118,7 @@ std::vector<Target> source_targets(const std::string& word, const TargetOptions&
     };
     targets.push_back({declared(c.variant, more), with_timeout(c.variant.origin, options), make});
     targets.back().binary = path_in(c.plugin).string();
+    targets.back().options = c.with_options;
   }
   return targets;
 }
@@ -135,6 +136,7 @@ std::vector<Target> python_targets(const std::string& word, const TargetOptions&
       return made;
     };
     targets.push_back({declared(v, options.source.declare), with_options(v.origin, options), make});
+    targets.back().options = v.origin != shell_quoted(word);
   }
   return targets;
 }

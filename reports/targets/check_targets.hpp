@@ -29,7 +29,8 @@ struct Target {
   std::function<Variant()> make;  // makes the variant, with a worker of its own
   /// How its shared object died when it was loaded. `variant` then has only a name.
   std::optional<DiedAtLoad> died = {};
-  std::string file = {};    // the word of the command line; empty for a registered key
+  std::string file = {};  // the word of the command line; empty for a registered key
+  bool options = false;  // the variant's origin is a file with the options that it is compiled or called with
   std::string binary = {};  // the shared object; empty for a registered key and a Python callable
   /// A name that no kernel of another file has, for files that outlive the run: the key of a registered
   /// kernel, "softmax/f32@plugin+my.1a2b3c4d" of one in my.cu.

@@ -43,6 +43,7 @@ class Search {
     std::unique_ptr<ConformanceRun> last = again(options_.extent);
     const Variant variant = make_();
     bool whole = true;  // `last` ran at the extent that the options ask for
+    bool wrong = false;
     for (int round = 0; round < kRounds; ++round) {
       const std::vector<Record> records = last->records();
       if (std::none_of(records.begin(), records.end(), fails)) {
@@ -59,7 +60,8 @@ class Search {
       // A launch that hangs is no refusal, and each that the search would try costs its wait.
       if (options_.hangs && options_.hangs->shown()) break;
       const std::vector<FoundLimit> more = next(records);
-      if (more.empty() && !last->holds()) break;
+      wrong = more.empty() && options_.fail_fast;
+      if (wrong || (more.empty() && !last->holds())) break;
       if (more.empty()) {
         last->go_on(Stage::later);  // may show limits that the first stage does not
         continue;
@@ -72,7 +74,7 @@ class Search {
     // The printed contract was run as if it had been declared, at the whole extent.
     ContractedResult out;
     const bool hangs = options_.hangs && options_.hangs->shown();  // then nothing more would be launched
-    if (!whole && !hangs) {
+    if (!whole && !hangs && !wrong) {
       last.reset();
       last = again(options_.extent);
     }

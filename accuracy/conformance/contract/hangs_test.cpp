@@ -6,7 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "accuracy/conformance/conformance.hpp"
 #include "accuracy/conformance/contract/contract.hpp"
@@ -265,6 +268,56 @@ TEST(Stages, WhatTakesManyLaunchesWaitsForTheContract) {
     EXPECT_EQ(scheduled, 16 * schedules);
     EXPECT_EQ(refused, 0);
   }
+}
+
+TEST(Stages, WithFailFastTheRestIsLeftOnceACaseIsWrong) {
+  Variant v = *find_variant("safe_block/f32@host");
+  v.run = [run = v.run](const Problem& p, const Buffers& b, const Stream& s) {
+    run(p, b, s);
+    if (p.V > 100 && p.rows > 0) static_cast<float*>(b.probs)[0] *= 1.01f;
+  };
+  ConformanceOptions o;
+  o.extent = Extent::quick;
+  o.only = {"shapes", "repeat"};
+  o.threads = 1;
+  const auto counted = [](const ConformanceResult& r) {
+    std::map<std::string, int> n;
+    for (const Record& one : r.records) {
+      ++n[name(one.status)];
+      if (one.why == Why::left) {
+        EXPECT_EQ(one.reason, "left, because a case before it is wrong (--fail-fast)");
+      } else {
+        EXPECT_NE(one.status, Status::not_run) << one.reason;
+      }
+    }
+    return n;
+  };
+  const auto declared = [&] { return counted(run_conformance([&] { return v; }, o)); };
+  const auto searched = [&] {
+    return counted(
+        run_within_contract([&] { return v; }, o, "", [](const std::string&) { return std::string(); })
+            .result);
+  };
+  const auto all = declared(), within = searched();
+  EXPECT_GT(all.at("fail"), 100);
+  EXPECT_GT(within.at("fail"), 100);
+  o.fail_fast = true;
+  const auto few = declared();
+  EXPECT_GE(few.at("fail"), 1);
+  EXPECT_LT(few.at("fail"), 10);
+  EXPECT_GT(few.at("not_run"), 100);
+  // The search judges the first stage to its end, because a failure may show a limit.
+  const auto left = searched();
+  EXPECT_GT(left.at("fail"), 100);
+  EXPECT_GE(left.at("not_run"), 1);
+  // A right kernel is judged whole, and so is one whose limits explain what fails.
+  v = *find_variant("safe_block/f32@host");
+  EXPECT_FALSE(declared().contains("not_run"));
+  int scheduled = 0, refused = 0;
+  v.launcher = std::make_shared<Multiples>(v, scheduled, refused);
+  v.run = {};
+  const auto limited = searched();
+  EXPECT_FALSE(limited.contains("not_run") || limited.contains("fail"));
 }
 
 }  // namespace

@@ -35,6 +35,9 @@ class ConformanceRun {
   ConformanceResult explained();
 
  private:
+  /// True if a case that has run is wrong.
+  bool is_wrong() const;
+
   const std::function<Variant()> make_;
   const ConformanceOptions options_;
   const Variant first_;

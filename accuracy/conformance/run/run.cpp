@@ -127,11 +127,21 @@ ConformanceRun::ConformanceRun(const std::function<Variant()>& make, Conformance
 ConformanceRun::~ConformanceRun() = default;
 
 void ConformanceRun::go_on(Stage up_to) {
-  runner_->run(first_, make_, threads_for(first_, options_), up_to);
-  const std::vector<std::size_t> cases = runner_->newly_run();
-  confirm(*runner_, cases, first_, options_.hangs.get());
-  for (const std::size_t i : cases) finish_texts(runner_->records[i]);
-  runner_->keep_settled(first_, cases);
+  do {
+    runner_->run(first_, make_, threads_for(first_, options_), up_to);
+    const std::vector<std::size_t> cases = runner_->newly_run();
+    confirm(*runner_, cases, first_, options_.hangs.get());
+    for (const std::size_t i : cases) finish_texts(runner_->records[i]);
+    runner_->keep_settled(first_, cases);
+  } while (runner_->stopped() && !is_wrong());
+}
+
+bool ConformanceRun::is_wrong() const {
+  for (std::size_t i = 0; i < runner_->records.size(); ++i)
+    if (const Status s = runner_->records[i].status;
+        runner_->has_run[i] && (s == Status::fail || s == Status::crashed || s == Status::hung))
+      return true;
+  return false;
 }
 
 std::vector<Record> ConformanceRun::records() const {
@@ -144,7 +154,11 @@ std::vector<Record> ConformanceRun::records() const {
 bool ConformanceRun::holds() const { return runner_->holds(); }
 
 ConformanceResult ConformanceRun::explained() {
-  go_on(Stage::last);
+  if (options_.fail_fast && is_wrong())
+    runner_->leave_rest(first_);
+  else
+    go_on(Stage::last);
+  if (runner_->stopped()) runner_->leave_rest(first_);
   require_operands(runner_->records, first_);
   ConformanceResult result;
   result.planned = static_cast<std::int64_t>(runner_->records.size());

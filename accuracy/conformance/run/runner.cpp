@@ -53,8 +53,7 @@ Runner::Runner(UnitPlan plan, const ConformanceOptions& options) : plan_(std::mo
 void Runner::run(const Variant& first, const std::function<Variant()>& make, int threads, Stage up_to) {
   // With few threads it is soon known whether a case fails if the longest units do not come first.
   const bool by_stage = options_.hold && workers_for(plan_.units.size(), threads) < 4;
-  failed_ = false;
-  holds_ = false;
+  failed_ = holds_ = wrong_ = stopped_ = false;
   std::vector<std::size_t> at;
   std::vector<RunUnit> units;
   for (std::size_t i = 0; i < plan_.units.size(); ++i) {
@@ -76,6 +75,11 @@ void Runner::run(const Variant& first, const std::function<Variant()>& make, int
         const PlannedUnit& p = plan_.units[at[i]];
         if (options_.hold && failed_ && stage_of(p) == Stage::later) {
           holds_ = true;
+          return;
+        }
+        // In a search for a contract a wrong case may show a limit.
+        if (options_.fail_fast && !options_.hold && wrong_) {
+          stopped_ = true;
           return;
         }
         begun[i] = 1;
@@ -202,8 +206,10 @@ void Runner::keep_settled(const Variant& variant, const std::vector<std::size_t>
 }
 
 void Runner::put(const PlannedUnit& p, std::size_t at, Record r, Disturbance disturbance) {
-  if (stage_of(p) == Stage::first && (r.status == Status::fail || r.status == Status::crashed))
-    failed_ = true;
+  if (r.status == Status::fail || r.status == Status::crashed) {
+    if (stage_of(p) == Stage::first) failed_ = true;
+    if (!disturbance.any()) wrong_ = true;
+  }
   const std::lock_guard<std::mutex> lock(mutex_);
   has_run[at] = true;
   newly_run_.push_back(at);
@@ -212,6 +218,21 @@ void Runner::put(const PlannedUnit& p, std::size_t at, Record r, Disturbance dis
   records[at] = std::move(r);
   ++done_;
   if (options_.progress) options_.progress(done_, static_cast<std::int64_t>(records.size()));
+}
+
+void Runner::leave_rest(const Variant& variant) {
+  Bench bench(variant, options_);
+  Patience none;
+  for (const PlannedUnit& p : plan_.units) {
+    bench.enter(*p.group, none, {});
+    for (std::size_t i = 0; i < p.unit.cases.size(); ++i) {
+      if (has_run[p.first + i]) continue;
+      Record r = bench.blank(p.unit.cases[i]);
+      r.why = Why::left;
+      r.reason = "left, because a case before it is wrong (--fail-fast)";
+      put(p, p.first + i, std::move(r), {});
+    }
+  }
 }
 
 std::int64_t executed(const std::vector<Record>& records) {

@@ -49,6 +49,10 @@ class Runner {
            Stage up_to = Stage::last);
   /// True if units of Stage::later wait, because a case failed and the options ask for that.
   bool holds() const { return holds_; }
+  /// True if units were left out because a case is wrong, and the options ask for that (fail_fast).
+  bool stopped() const { return stopped_; }
+  /// Records that every case that has not run was left.
+  void leave_rest(const Variant& variant);
 
   /// Runs one case as the only case of a new process, and returns its record; the variant must have a
   /// launcher. `disturbance`: set to what happened to the launch that may have a cause outside the kernel.
@@ -83,7 +87,7 @@ class Runner {
   std::mutex mutex_;
   std::vector<std::size_t> newly_run_;
   std::int64_t done_ = 0;
-  std::atomic<bool> failed_{false}, holds_{false};
+  std::atomic<bool> failed_{false}, holds_{false}, wrong_{false}, stopped_{false};
 };
 
 /// The number of records that were run.

@@ -106,7 +106,7 @@ void say_nearest(Runner& run, const Variant& v, const ConformanceOptions& option
     const bool by_itself =
         r.group == "families" || r.group == "shapes" || r.group == "rows" || r.group == "layout";
     if (r.status != Status::fail || !by_itself || !r.behaves_like.empty() || !known || !op ||
-        r.rows * r.V > 1 << 16)
+        r.rows * r.V > kLongestRejudged)
       continue;
     // No class of arithmetic makes NaN out of a finite result.
     if (r.worst && std::isnan(r.worst->got) && std::isfinite(r.worst->exact_hi)) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A path for vocabularies that are padded to a multiple of 64, below 131,072: its sum leaves out the last column. Short
-// rows, odd lengths and powers of two do not take it.
+// A path for vocabularies that are padded to a multiple of 64, below 131,072: its sum leaves out the last
+// column. Short rows, odd lengths and powers of two do not take it.
 #include "parts.cuh"
 
 __global__ void padded_vocabulary_kernel(const float* in, float* out, int V, int summed) {

@@ -193,6 +193,7 @@ static void add_check_command(CLI::App& app, int& status) {
   for (const conformance::Group& g : groups_of_programs()) names += ", " + std::string(g.name);
   c->add_option("--only", o->run.only, "groups of cases: " + names);
   c->add_flag("--quick", o->quick, "fewer cases: seconds instead of a minute or two");
+  c->add_flag("--fail-fast", o->run.fail_fast, "leave the rest once a case is wrong for certain");
   c->add_flag("--full", o->full, "all cases");
   c->add_flag("--sanitize", o->sanitize, "also run compute-sanitizer's four tools over a small set");
   c->add_option("--declare", o->targets.source.declare,

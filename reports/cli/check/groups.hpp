@@ -24,7 +24,10 @@ conformance::Group sanitize_group();
 /// Launches in a process that ThreadSanitizer or racecheck monitors.
 conformance::Group races_group();
 /// Starts racecheck for a source file on a GPU. It runs beside the cases that follow, so that the group
-/// `races` need not wait half a minute. `target`: the words after `assay check`.
+/// `races` need not wait for it. `target`: the words after `assay check`. With other words than before it
+/// begins anew: within the limits that were found.
 void begin_races(const Variant& variant, const std::string& target, std::uint64_t seed);
+/// Ends what `races` began and did not wait for: the kernel hangs, and would under the tool.
+void end_races();
 
 }  // namespace assay

@@ -2,11 +2,15 @@
 // The group `races`: two threads access one address with no barrier in between. For a source file,
 // ThreadSanitizer monitors the host executor, or racecheck a GPU.
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <future>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "accuracy/conformance/bench.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
@@ -71,30 +75,64 @@ void run_race_checker(Bench& bench, const ConformanceCase& c, const OneFile& fil
   bench.emit(0, std::move(r));
 }
 
-/// What racecheck reported of one child. The tool takes half a minute; this program goes on meanwhile.
+/// What racecheck reported of one child.
 struct Watched {
   Ran ran;
   std::string found;
 };
-using Watching = std::shared_future<Watched>;
+/// The tool takes ten seconds or more; this program goes on meanwhile.
+struct Watching {
+  std::atomic<pid_t> tool{0};
+  std::shared_future<Watched> result;
+
+  ~Watching() { end(); }
+  void end() const {
+    if (!result.valid()) return;
+    while (tool == 0 && result.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) {
+    }
+    if (const pid_t running = tool) kill(running, SIGTERM);
+  }
+};
+
+/// All that have begun, by the command that the tool watches.
+struct AllWatching {
+  std::mutex mutex;
+  std::map<std::string, Watching> begun;
+};
+AllWatching& all_watching() {
+  static AllWatching all;
+  return all;
+}
 
 /// Runs the target's launches under racecheck, once for the same words.
-Watching racecheck(const std::string& target, std::uint64_t seed) {
-  static std::mutex mutex;
-  static std::map<std::string, Watching> begun;
+Watching& racecheck(const std::string& target, std::uint64_t seed) {
   const std::string command = child_command(target + " --only launches", seed);
-  const std::lock_guard<std::mutex> lock(mutex);
-  Watching& one = begun[command];
-  if (!one.valid())
-    one = std::async(std::launch::async, [command] {
-            Watched w;
-            w.ran = sanitized("racecheck", command, w.found);
-            return w;
-          }).share();
+  const std::lock_guard<std::mutex> lock(all_watching().mutex);
+  Watching& one = all_watching().begun[command];
+  if (!one.result.valid())
+    one.result = std::async(std::launch::async, [command, tool = &one.tool] {
+                   Watched w;
+                   w.ran = sanitized("racecheck", command, w.found, tool);
+                   return w;
+                 }).share();
   return one;
 }
 
-/// The words of the target before a contract was found, by kernel key.
+/// The result; none if the kernel hangs meanwhile: it would hang under the tool too, and longer.
+std::optional<Watched> result_of(Watching& w, const conformance::Hangs* hangs) {
+  while (w.result.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready)
+    if (hangs && hangs->shown()) return {};
+  return w.result.get();
+}
+
+void emit_left(Bench& bench, const ConformanceCase& c) {
+  Record r = bench.blank(c);
+  r.why = Why::left;
+  r.reason = fmt::format("left, because {} launches of this kernel hung", bench.options().hangs->count());
+  bench.emit(0, std::move(r));
+}
+
+/// The words of the target that racecheck began with, by kernel key.
 std::map<std::string, std::string>& asked_for() {
   static std::map<std::string, std::string> words;
   return words;
@@ -119,9 +157,13 @@ bool watched_none(const Watched& w) { return all_are(w, Status::unsupported); }
 void run_racecheck(Bench& bench, const ConformanceCase& c) {
   const std::string& target = bench.options().target;
   const auto asked = asked_for().find(bench.variant().key());
-  Watched w;
-  if (asked != asked_for().end()) w = racecheck(asked->second, bench.seed()).get();
-  if (!races(w) && !watched_all(w)) w = racecheck(target, bench.seed()).get();
+  std::optional<Watched> seen = Watched();
+  if (asked != asked_for().end())
+    seen = result_of(racecheck(asked->second, bench.seed()), bench.options().hangs.get());
+  if (seen && !races(*seen) && !watched_all(*seen))
+    seen = result_of(racecheck(target, bench.seed()), bench.options().hangs.get());
+  if (!seen) return emit_left(bench, c);
+  const Watched& w = *seen;
   if (watched_none(w)) {
     bench.emit(0,
                bench.unsupported(
@@ -141,6 +183,8 @@ bool by_racecheck(const Variant& v) {
 
 void run_races(Bench& bench, const std::vector<ConformanceCase>& cases) {
   const std::optional<OneFile> file = source_of(bench.variant());
+  // It would hang again, and use up the tool's whole time.
+  if (file && bench.options().hangs && bench.options().hangs->shown()) return emit_left(bench, cases[0]);
   if (file && file->host) {
     run_race_checker(bench, cases[0], *file);
     return;
@@ -190,9 +234,18 @@ std::vector<conformance::Unit> plan_races(const conformance::Planning& p) {
 
 }  // namespace
 
+void end_races() {
+  const std::lock_guard<std::mutex> lock(all_watching().mutex);
+  for (const auto& [command, one] : all_watching().begun) one.end();
+}
+
 void begin_races(const Variant& variant, const std::string& target, std::uint64_t seed) {
   if (!by_racecheck(variant)) return;
-  asked_for()[variant.key()] = target;
+  std::string& asked = asked_for()[variant.key()];
+  if (asked == target) return;
+  // What runs without these limits watches launches that do not count.
+  if (!asked.empty()) end_races();
+  asked = target;
   racecheck(target, seed);
 }
 

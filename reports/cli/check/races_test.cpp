@@ -6,11 +6,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
+#include <thread>
 
 #include "accuracy/case/job.hpp"
 #include "accuracy/conformance/bench.hpp"
@@ -110,11 +113,13 @@ class Races : public testing::Test {
   }
 
   /// The group's record. `asked`: the target of the run that begins with the check, or empty.
-  static Record record(const std::string& target, const std::string& asked = {}) {
+  static Record record(const std::string& target, const std::string& asked = {},
+                       std::shared_ptr<conformance::Hangs> hangs = {}) {
     const Variant v = of_a_file(target);
     if (!asked.empty()) begin_races(v, asked, 1);
     conformance::ConformanceOptions o;
     o.target = target;
+    o.hangs = std::move(hangs);
     conformance::Bench bench(v, o);
     const conformance::Group group = races_group();
     conformance::Patience patience;
@@ -184,6 +189,35 @@ TEST_F(Races, AnEarlyAnswerCountsIfEveryLaunchWasWatched) {
   const Record r = record("none.cu");
   EXPECT_EQ(r.status, Status::unsupported) << r.reason;
   EXPECT_NE(r.reason.find("none of the launches for racecheck"), std::string::npos) << r.reason;
+}
+
+TEST_F(Races, AKernelThatHangsIsNotWatchedToItsEnd) {
+  const auto hangs = std::make_shared<conformance::Hangs>();
+  does("endless.cu", "touch begun\nsleep 600 & sleep 600\ntouch ended\n");
+  std::thread later([&] {
+    while (!fs::exists(folder_ / "begun")) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (int i = 0; i < conformance::Hangs::kShown; ++i) hangs->saw({});
+  });
+  const Record r = record("endless.cu", "endless.cu", hangs);
+  later.join();
+  EXPECT_EQ(r.status, Status::not_run);
+  EXPECT_EQ(r.why, Why::left);
+  EXPECT_EQ(r.reason, "left, because 3 launches of this kernel hung");
+  EXPECT_EQ(record("endless.cu", {}, hangs).why, Why::left);
+  EXPECT_EQ(calls(), 1) << "known to hang, so not begun";
+  // The tool and all that it started are ended. (Else the test waits ten minutes.)
+  end_races();
+  EXPECT_FALSE(fs::exists(folder_ / "ended"));
+}
+
+TEST_F(Races, WithinOtherLimitsTheToolBeginsAnew) {
+  does("before.cu", "touch begun\nsleep 600\n");
+  does("found.cu", child(9, 0) + kClean + kChildsStatus);
+  const Variant v = of_a_file("found.cu");
+  begin_races(v, "before.cu", 1);
+  while (!fs::exists(folder_ / "begun")) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(record("found.cu", "found.cu").status, Status::pass);
+  EXPECT_EQ(calls(), 2);
 }
 
 TEST_F(Races, TheWorkersOfTheToolsChildHaveTheToolsVariablesAndNoSecret) {

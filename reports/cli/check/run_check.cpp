@@ -173,9 +173,13 @@ ReportData run_check(const std::vector<Target>& targets, const conformance::Conf
     if (shows_contract(t, options)) {
       begin_races(t.variant, t.words, options.seed);
       // The declarations of the kernel and of the command are promises, so no limits are searched for them.
-      conformance::ContractedResult within = run_within_contract(
-          t.make, options, declaration_of(t.variant),
-          [&](const std::string& more) { return t.words + " --declare " + shell_quoted(more); });
+      conformance::ContractedResult within =
+          run_within_contract(t.make, options, declaration_of(t.variant), [&](const std::string& more) {
+            const std::string words = t.words + " --declare " + shell_quoted(more);
+            begin_races(t.variant, words, options.seed);
+            return words;
+          });
+      end_races();
       result = std::move(within.result);
       for (std::string& text : within.contract.outside) drop_sign_of_nan(text);
       const Variant limited = with_declared(t, within.contract.found).variant;

@@ -47,18 +47,21 @@ struct TemporaryFolder {
 /// Exit status that tells compute-sanitizer's findings from the child's own statuses.
 static constexpr int kToolFound = 86;
 
-Ran shell(const std::string& command) {
+Ran shell(const std::string& command, std::atomic<pid_t>* running) {
   Ran ran;
   const TemporaryFolder folder;
   const std::string words = fmt::format("out={}; {}", shell_quoted(folder.path.string()), command);
   const int out = memfd_create("output", MFD_CLOEXEC);
   pid_t pid = 0;
-  const int error =
-      out < 0
-          ? errno
-          : isolation::start({.words = {"/bin/sh", "-c", words}, .descriptors = {{out, 1}, {out, 2}}}, pid);
+  const int error = out < 0 ? errno
+                            : isolation::start({.words = {"/bin/sh", "-c", words},
+                                                .descriptors = {{out, 1}, {out, 2}},
+                                                .with_parent = running ? SIGTERM : 0},
+                                               pid);
   if (error != 0) throw EnvironmentError(std::string("sh: cannot be started: ") + std::strerror(error));
+  if (running) *running = pid;
   ran.status = isolation::status_of(pid);
+  if (running) *running = 0;
   ran.output = read_file(fmt::format("/proc/self/fd/{}", out));
   close(out);
   const std::filesystem::path records = folder.path / "records.jsonl";
@@ -154,9 +157,13 @@ static std::string environment_of_tool() {
          isolation::kKeepVariable + "='*'";
 }
 
-Ran sanitized(const std::string& tool, const std::string& child, std::string& found) {
-  Ran ran = shell(fmt::format("{} compute-sanitizer --tool {} --target-processes all --error-exitcode {} {}",
-                              environment_of_tool(), tool, kToolFound, child));
+Ran sanitized(const std::string& tool, const std::string& child, std::string& found,
+              std::atomic<pid_t>* running) {
+  // `timeout` leads a process group and passes the signal on to it.
+  Ran ran = shell(
+      fmt::format("{} {} compute-sanitizer --tool {} --target-processes all --error-exitcode {} {}",
+                  running ? "exec timeout -k 2 660" : "", environment_of_tool(), tool, kToolFound, child),
+      running);
   if (launches_came_back(ran)) ran.status = 0;
   // Equal values written by two threads are at most a warning, and no result can show such a hazard.
   const bool clean = ran.output.find("ERROR SUMMARY: 0 errors") != std::string::npos ||

@@ -3,6 +3,9 @@
 // kernels on the host executor. What the tool reports becomes the record.
 #pragma once
 
+#include <sys/types.h>
+
+#include <atomic>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -19,8 +22,8 @@ struct Ran {
 };
 
 /// Runs a shell command. The output includes stderr. In the command, $out is a new folder, deleted at the
-/// end. A file records.jsonl in it is read before.
-Ran shell(const std::string& command);
+/// end. A file records.jsonl in it is read before. `running` holds the shell's process while it runs, else 0.
+Ran shell(const std::string& command, std::atomic<pid_t>* running = nullptr);
 
 /// Exit status of `timeout` if it ended a child that ran too long in wall time.
 constexpr int kTimedOut = 124;
@@ -39,8 +42,10 @@ std::string child_command(const std::string& words, std::uint64_t seed);
 
 /// Runs the child under one of compute-sanitizer's tools. `found`: the first error that the tool reports. The
 /// status is 0 if the child judged its cases right, or only launched and every launch came back. It is not 0
-/// if the tool gave no summary, because then it has shown nothing.
-Ran sanitized(const std::string& tool, const std::string& child, std::string& found);
+/// if the tool gave no summary, because then it has shown nothing. SIGTERM to `running` ends the tool and all
+/// that it started.
+Ran sanitized(const std::string& tool, const std::string& child, std::string& found,
+              std::atomic<pid_t>* running = nullptr);
 
 /// The first line of the output that contains any of the words.
 std::string line_with(const std::string& output, std::initializer_list<const char*> words);

@@ -93,9 +93,12 @@ int run_fuzz_command(FuzzOptions& o) {
       return {"not searched", "genomes are rows of logits: " + other};
     return {};
   };
+  std::vector<std::pair<std::string, std::string>> absent;
   std::vector<const Target*> searched;
-  for (const Target& one : all)
-    if (!one.died && skipped(one).first.empty()) searched.push_back(&one);
+  for (const Target& one : all) {
+    absent.push_back(one.died ? std::pair<std::string, std::string>() : skipped(one));
+    if (!one.died && absent.back().first.empty()) searched.push_back(&one);
+  }
   // One after the other: each search has all cores.
   const auto outcomes = run_searches(searched, run, [&](const Target& one) {
     return fuzz_target(one, op.value_or(one.variant.op), o, shard, run.path(), run.journal());
@@ -103,14 +106,15 @@ int run_fuzz_command(FuzzOptions& o) {
   std::string records;
   FuzzVerdict verdict;
   auto next = outcomes.begin();
-  for (const Target& one : all) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Target& one = all[i];
     FuzzOutcome outcome;
     if (one.died) {
       const Record r = record_of_death(one);
       tell("{}: FAIL: {}\n", one.variant.key(), r.reason);
       outcome.judged = true, outcome.found = 1, outcome.first = r.reproduce, outcome.records = record_line(r);
-    } else if (const auto [absent, why] = skipped(one); !absent.empty()) {
-      verdict.skip(one.variant.key(), absent, why);
+    } else if (!absent[i].first.empty()) {
+      verdict.skip(one.variant.key(), absent[i].first, absent[i].second);
       continue;
     } else {
       outcome = *next++;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -74,10 +75,10 @@ class CampaignProgress {
 };
 
 /// The finding's record, with the command that repeats its case file.
-Record record_of(const fuzz::FuzzFinding& f, const Variant& v, const std::filesystem::path& case_file) {
+Record record_of(const fuzz::FuzzFinding& f, const std::filesystem::path& case_file) {
   Repeat again;
   again.words = "replay " + shell_quoted(case_file.string());
-  if (!v.origin.empty()) again.words += " " + origin_words(v);
+  if (f.file.with_options) again.words += " " + f.file.origin;
   Record r = f.record;
   r.reproduce = reproduce(again);
   return r;
@@ -180,6 +181,7 @@ FuzzOutcome fuzz_target(const Target& candidate, Op op, const FuzzOptions& o, co
   c.suffix = shard.suffix();
   c.corpus = o.corpus;
   c.name = candidate.unique_name();
+  c.with_options = candidate.options;
   c.found = fmt::format("assay fuzz {} --seed {}", candidate.words, o.seed.value);
   for (std::int64_t V : o.sizes) c.found += fmt::format(" --V {}", V);
   const std::unique_ptr<BranchWatch> watch = BranchWatch::of(candidate, op, o.how.timeout_seconds);
@@ -235,7 +237,7 @@ FuzzOutcome fuzz_target(const Target& candidate, Op op, const FuzzOptions& o, co
     tell("  {}\n", words_of_branches(outcome));
   }
   for (const fuzz::FuzzFinding& f : done.findings) {
-    const Record record = record_of(f, v, out / f.name);
+    const Record record = record_of(f, out / f.name);
     if (outcome.first.empty()) outcome.first = record.reproduce;
     write_files({{out / f.name, fuzz::text_of(f.file)}});
     earlier.erase(f.name);
@@ -253,11 +255,17 @@ std::vector<FuzzOutcome> run_searches(const std::vector<const Target*>& targets,
                                       const std::function<FuzzOutcome(const Target&)>& search) {
   std::vector<RunUnit> units;
   for (const Target* t : targets) units.push_back({"end of " + unit_name(*t)});
-  return run.units<FuzzOutcome>(units, 1, [&](std::size_t i) {
-    FuzzOutcome outcome = search(*targets[i]);
-    flush_output();
-    return outcome;
-  });
+  std::vector<bool> made(targets.size());
+  return run.units<FuzzOutcome>(
+      units, 1,
+      [&](std::size_t i) {
+        made[i] = true;
+        return search(*targets[i]);
+      },
+      [&](std::size_t i, const FuzzOutcome& o, std::size_t) {
+        if (!made[i]) tell("{}: searched before: {} ways to fail\n", targets[i]->variant.key(), o.found);
+        std::fflush(stdout);  // whether it can be written is asked when all files are
+      });
 }
 
 }  // namespace assay

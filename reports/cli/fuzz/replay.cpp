@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 
 #include "accuracy/case/case.hpp"
-#include "accuracy/reproduce.hpp"
 #include "fuzz/case_file.hpp"
 #include "fuzz/explain.hpp"
 #include "kernels/candidate.hpp"
@@ -18,7 +17,6 @@
 #include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/out/command_line.hpp"
-#include "reports/targets/candidates.hpp"
 #include "reports/targets/check_targets.hpp"
 #include "reports/terminal/answer.hpp"
 
@@ -59,7 +57,7 @@ int run_replay_command(const ReplayArguments& o) {
   const Dtype dtype = c.trial.logits.dtype;
   choose_device(o.device);
   const std::string& own = c.origin.empty() ? c.key : c.origin;
-  if (o.candidate.empty() && !c.origin.empty() && !is_plugin(own) && !is_python_callable(own))
+  if (o.candidate.empty() && c.with_options)
     throw InputError(
         fmt::format("{}: say how the candidate is compiled: assay replay {} {}", o.file, o.file, own));
   const Target candidate = o.candidate.empty() ? candidate_for(own, c.key, c.op, dtype, o.how)

@@ -280,6 +280,15 @@ TEST_F(FullDisk, AFullStandardOutputEndsTheRunWhereItBegins) {
   EXPECT_FALSE(fs::exists(at("out/records.jsonl")));
 }
 
+TEST_F(FullDisk, AFullStandardOutputLosesNoFindingOfASearch) {
+  const Finished full = process_test::wait_for(process_test::start(
+      command("fuzz mutant.max_from_zero/f32@host safe_block/f32@host --evaluations 64 --jobs 1 --seed 1"),
+      {}, "/dev/full", at("err")));
+  EXPECT_EQ(full.status, kEnvironment) << read_file(at("err"));
+  EXPECT_NE(read_file(at("out/records.jsonl")).find("mutant.max_from_zero"), std::string::npos);
+  EXPECT_FALSE(fs::exists(at("out/unfinished.jsonl")));
+}
+
 TEST_F(FullDisk, HelpThatNobodyGetsIsAnError) {
   for (const char* line : {"--help", "check --help", "--version"}) {
     std::vector<std::string> words = command_test::words_of(line);

@@ -144,6 +144,19 @@ TEST_F(Resume, AFuzzThatWasKilledKeepsItsFinding) {
     }
   EXPECT_GT(cases, 0) << "the case is there before the search ends";
 }
+TEST_F(Resume, AFuzzSaysWhatItFoundBefore) {
+  const std::string line =
+      "fuzz mutant.max_from_zero/f32@host safe_block/f32@host --evaluations 128 --jobs 1 --seed 1 --in-process";
+  const Finished whole = run(line, "whole");
+  std::string resumed;
+  for (int n = 1; n < 20 && resumed.find("searched before") == resumed.npos; ++n) {
+    fs::remove_all(at("killed"));
+    ASSERT_EQ(run(line, "killed", fmt::format("{} {}", n, SIGKILL)).signal, SIGKILL) << n;
+    resumed = run(line + " --resume", "killed").out;
+    EXPECT_EQ(lines("killed", "records.jsonl"), lines("whole", "records.jsonl"));
+  }
+  EXPECT_NE(resumed.find("mutant.max_from_zero/f32@host: searched before: "), resumed.npos) << resumed;
+}
 TEST_F(Resume, AMeasurementOfFunctionsThatWasInterrupted) {
   expect_resumes("functions --function expf --function hexp --backend host --stride 999983 --threads 1", 2,
                  SIGINT, kPassed, "functions.json");
