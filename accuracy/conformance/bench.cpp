@@ -127,6 +127,7 @@ void Bench::count(const LaunchOutcome& outcome, std::chrono::nanoseconds took) c
   if (outcome.ended == Ended::crashed) {
     ++patience_->crashes;
     patience_->crashing_ns += took.count();
+    if (options_.hangs) options_.hangs->saw_crash();
   }
   if (outcome.ended != Ended::hung) return;
   ++patience_->hangs;

@@ -24,6 +24,10 @@ class Hangs {
     if (shown()) spent_ns_ += took.count();
     ++count_;
   }
+  /// A launch that ended its process, in the current run of the search.
+  void saw_crash() { ++crashes_; }
+  void forget_crashes() { crashes_ = 0; }
+  bool crashed() const { return crashes_ > 0; }
   /// A launch of rows of this length that came back.
   void came_back(std::int64_t V) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -40,7 +44,7 @@ class Hangs {
   int count() const { return count_; }
 
  private:
-  std::atomic<int> count_{0};
+  std::atomic<int> count_{0}, crashes_{0};
   std::atomic<std::int64_t> spent_ns_{0};
   mutable std::mutex mutex_;
   std::unordered_set<std::int64_t> came_back_;

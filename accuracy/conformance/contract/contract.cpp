@@ -122,6 +122,7 @@ class Search {
     o.extent = extent;
     o.hold = true;
     if (!found_.empty()) o.target = target_with_(found_);
+    if (o.hangs) o.hangs->forget_crashes();
     o.run_name = fmt::format("{}|{}", found_, static_cast<int>(extent));
     return std::make_unique<ConformanceRun>([&] { return declared(make_(), found_); }, o);
   }

@@ -62,21 +62,24 @@ TEST(NearestV, OneRowMayHaveAnyLength) {
 TEST(Vocabularies, AreTriedOnAGpuAllAndOnTheHostTheCommonOnes) {
   const std::span<const Vocabulary> all = vocabularies();
   EXPECT_TRUE(std::ranges::is_sorted(all, {}, &Vocabulary::V));
-  const auto tried = [](const char* key, Extent extent) {
+  const auto tried = [](Backend backend, Extent extent) {
     std::map<std::int64_t, std::set<std::string>> at;
-    for (const Unit& u : plan_shapes({*find_variant(key), extent, {}, 1, false}))
+    Variant v = *find_variant("online_block/f16@host");
+    v.backend = backend;
+    for (const Unit& u : plan_shapes({v, extent, {}, 1, false}))
       for (const ConformanceCase& c : u.cases)
         if (u.later) at[c.V].insert(c.family);
     return at;
   };
   const std::set<std::string> both = {"normal_1", kPeakAtEnds};
-  for (const auto& [key, extent] : {std::pair("online_block/f16@cuda", Extent::quick),
-                                    std::pair("online_block/f16@host", Extent::normal)}) {
-    const auto at = tried(key, extent);
-    EXPECT_EQ(at.size(), all.size()) << key;
-    for (const Vocabulary& v : all) EXPECT_TRUE(at.contains(v.V) && at.at(v.V) == both) << key << ", " << v.V;
+  for (const auto& [backend, extent] :
+       {std::pair(Backend::cuda, Extent::quick), std::pair(Backend::host, Extent::normal)}) {
+    const auto at = tried(backend, extent);
+    EXPECT_EQ(at.size(), all.size()) << name(backend);
+    for (const Vocabulary& v : all)
+      EXPECT_TRUE(at.contains(v.V) && at.at(v.V) == both) << name(backend) << ", " << v.V;
   }
-  const auto quick = tried("online_block/f16@host", Extent::quick);
+  const auto quick = tried(Backend::host, Extent::quick);
   EXPECT_EQ(quick.size(), 4u);
   for (const auto& [V, families] : quick) EXPECT_EQ(families, both) << V;
 }

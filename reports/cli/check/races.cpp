@@ -118,17 +118,21 @@ Watching& racecheck(const std::string& target, std::uint64_t seed) {
   return one;
 }
 
-/// The result; none if the kernel hangs meanwhile: it would hang under the tool too, and longer.
+/// The result. None if the kernel hangs meanwhile: it would hang under the tool too, and longer. Nor for a
+/// kernel that crashes, if the tool takes more than a few seconds still: crashes may keep it for minutes.
 std::optional<Watched> result_of(Watching& w, const conformance::Hangs* hangs) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   while (w.result.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready)
-    if (hangs && hangs->shown()) return {};
+    if (hangs && (hangs->shown() || (hangs->crashed() && std::chrono::steady_clock::now() > end))) return {};
   return w.result.get();
 }
 
 void emit_left(Bench& bench, const ConformanceCase& c) {
   Record r = bench.blank(c);
   r.why = Why::left;
-  r.reason = fmt::format("left, because {} launches of this kernel hung", bench.options().hangs->count());
+  const conformance::Hangs& hangs = *bench.options().hangs;
+  r.reason = hangs.shown() ? fmt::format("left, because {} launches of this kernel hung", hangs.count())
+                           : "left, because launches of this kernel crashed";
   bench.emit(0, std::move(r));
 }
 

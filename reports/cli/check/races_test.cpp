@@ -210,6 +210,21 @@ TEST_F(Races, AKernelThatHangsIsNotWatchedToItsEnd) {
   EXPECT_FALSE(fs::exists(folder_ / "ended"));
 }
 
+TEST_F(Races, AKernelThatCrashesIsNotWatchedForMinutes) {
+  const auto crashed = std::make_shared<conformance::Hangs>();
+  crashed->saw_crash();
+  does("stuck.cu", "sleep 600\n");
+  const Record r = record("stuck.cu", "stuck.cu", crashed);
+  end_races();
+  EXPECT_EQ(r.why, Why::left);
+  EXPECT_EQ(r.reason, "left, because launches of this kernel crashed");
+  // What the tool says in time counts.
+  does("in_time.cu", child(9, 0) +
+                         "echo '========= Error: Race reported between Write access at soft+0x10'\n"
+                         "echo '========= RACECHECK SUMMARY: 1 hazard displayed'\nexit 86\n");
+  EXPECT_EQ(record("in_time.cu", "in_time.cu", crashed).status, Status::fail);
+}
+
 TEST_F(Races, WithinOtherLimitsTheToolBeginsAnew) {
   does("before.cu", "touch begun\nsleep 600\n");
   does("found.cu", child(9, 0) + kClean + kChildsStatus);
