@@ -61,8 +61,8 @@ void width_edges(Row& r) {
     r.set(columns[(n + turned) % columns.size()], 8 - 0.25 * static_cast<double>(n));
 }
 
-// N(0, 1), and one logit of 12 in the first column, in the last or in the middle: about half of a long row's
-// sum.
+// N(0, 1), and one logit of 12 in the first column, in the last or in the middle. At V = 128256 it is 0.43 of
+// the expected sum: e^12 / (e^12 + V e^0.5).
 void peak_at_ends(Row& r) {
   r.normal();
   const std::int64_t at[] = {0, r.V - 1, r.V / 2};

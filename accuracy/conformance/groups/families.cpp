@@ -134,8 +134,7 @@ Record judged_record(const Bench& bench, const ConformanceCase& c, const Case& i
   } else {
     CheckOptions options;
     options.profile = profile;
-    // A check looks for the nearest class once for each finding (say_nearest): it costs ten times the
-    // verdict.
+    // A check looks for the nearest class once for each finding (say_nearest).
     options.nearest = asked.report;
     options.max_ulp = asked.max_ulp;
     options.pitch = asked.narrow.pitch.value_or(0);
