@@ -208,8 +208,11 @@ std::string render_check_terminal(const ReportData& data, const std::string& pag
                         contract == data.contracts.end() ? nullptr : &contract->second);
   }
   // A part of a check says so, although each of its kernels was judged in whole.
-  if (const Digest d(data); data.keys.size() > 1 || !data.part.empty())
-    out += fmt::format("{}: {}\n", verdict_words(d), verdict_reason(d));
+  if (data.keys.size() > 1 || !data.part.empty()) {
+    const Digest digest(data);
+    const RunSummary whole = summary_of(digest);
+    out += fmt::format("{}: {}\n", verdict_words(whole), whole.reason);
+  }
   return out + fmt::format("took {} s; page: {}\n", plain_number(data.seconds), page_path);
 }
 

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <tuple>
 
+#include "reports/data/environment.hpp"
 #include "reports/data/html.hpp"
 
 namespace assay {
@@ -112,7 +113,9 @@ void Digest::finish() {
   grouped_.clear();
 }
 
-std::vector<const KeyTally*> pointers(const Digest& d) {
+namespace {
+
+std::vector<const KeyTally*> keys_of(const Digest& d) {
   std::vector<const KeyTally*> out;
   for (const KeyTally& k : d.keys()) out.push_back(&k);
   return out;
@@ -129,7 +132,7 @@ Counts count(const std::vector<const KeyTally*>& keys) {
 }
 
 Counts count(const Digest& d) {
-  Counts c = count(pointers(d));
+  Counts c = count(keys_of(d));
   c.planned = d.about().planned, c.executed = d.about().executed;
   return c;
 }
@@ -142,7 +145,6 @@ std::vector<Cause> causes(const std::vector<const KeyTally*>& keys) {
   });
   return out;
 }
-std::vector<Cause> causes(const Digest& d) { return causes(pointers(d)); }
 
 std::vector<Reason> unsupported_reasons(const Digest& d) {
   std::vector<Reason> out;
@@ -201,16 +203,29 @@ bool judged_in_part(const Digest& d) {
   });
 }
 
-std::vector<std::string> backends(const std::vector<const KeyTally*>& keys) {
-  return ordered(keys, &KeyInfo::backend, {"cuda", "host", "host_fma", "plugin"});
+}  // namespace
+
+bool report_passed(const Digest& d) {
+  const Counts c = count(d);
+  return c[Status::pass] > 0 && c.executed >= c.planned && c.bad() == 0;
 }
-std::vector<std::string> dtypes(const std::vector<const KeyTally*>& keys) {
-  std::vector<std::string> names;
-  for (const Dtype t : kDtypes) names.emplace_back(name(t));
-  return ordered(keys, &KeyInfo::dtype, names);
-}
-std::vector<std::string> variants(const std::vector<const KeyTally*>& keys) {
-  return ordered(keys, &KeyInfo::variant, {});
+
+Verdict verdict_of(const Digest& d) {
+  const Counts c = count(d);
+  if (c.wrong() > 0) return Verdict::fail;
+  if (c[Status::inconclusive] > 0) return Verdict::inconclusive;
+  const bool part = !d.about().part.empty();
+  if (c.executed < c.planned) {
+    if (!d.is_check() || c[Status::not_run] == 0) return Verdict::fail;
+    return c.executed == 0 ? Verdict::not_run : Verdict::incomplete;
+  }
+  if (c.executed == 0 && c.not_run_keys > 0) return Verdict::not_run;
+  if (!half_run(d).empty()) return Verdict::incomplete;
+  // There may be more parts than cases: merge asks whether anything was judged.
+  if (c[Status::pass] == 0) return part || c[Status::unsupported] > 0 ? Verdict::not_judged : Verdict::fail;
+  if (only_launched(d)) return Verdict::not_judged;
+  if (!uncovered(d).empty()) return Verdict::not_covered;
+  return d.is_check() && judged_in_part(d) ? Verdict::judged_in_part : Verdict::pass;
 }
 
 std::string verdict_reason(const Digest& d) {
@@ -269,6 +284,41 @@ std::string verdict_reason(const Digest& d) {
   }
   if (parts.empty()) return "all planned cases ran and passed";
   return fmt::format("of {} planned cases {}", grouped(c.planned), fmt::join(parts, ", "));
+}
+
+const KeyTally* RunSummary::find_key(const std::string& variant, const std::string& dtype,
+                                     const std::string& backend) const {
+  for (const KeyTally* k : keys)
+    if (k->info.variant == variant && k->info.dtype == dtype && k->info.backend == backend) return k;
+  return nullptr;
+}
+
+RunSummary summary_of(const Digest& d, std::vector<const KeyTally*> keys) {
+  std::vector<std::string> names;
+  for (const Dtype t : kDtypes) names.emplace_back(name(t));
+  RunSummary f{.data = d.about(),
+               .check = d.is_check(),
+               .keys = keys,
+               .backends = ordered(keys, &KeyInfo::backend, {"cuda", "host", "host_fma", "plugin"}),
+               .dtypes = ordered(keys, &KeyInfo::dtype, names),
+               .variants = ordered(keys, &KeyInfo::variant, {}),
+               .counts = count(keys),
+               .causes = causes(keys),
+               .unsupported = {},
+               .not_run = {},
+               .resolution = resolution_line(keys),
+               .verdict = verdict_of(d)};
+  return f;
+}
+
+RunSummary summary_of(const Digest& d) {
+  RunSummary f = summary_of(d, keys_of(d));
+  f.counts = count(d);
+  f.unsupported = unsupported_reasons(d);
+  f.not_run = not_run_reasons(d);
+  f.reason = verdict_reason(d);
+  f.unsandboxed = not_sandboxed(d.about().environment);
+  return f;
 }
 
 }  // namespace assay

@@ -54,32 +54,35 @@ class Digest {
   bool check_ = false;
 };
 
-/// Of some keys, or of a whole run.
-Counts count(const std::vector<const KeyTally*>& keys);
-Counts count(const Digest& d);
-/// Worst first: crashes and hangs, failures, undecided; then by count.
-std::vector<Cause> causes(const std::vector<const KeyTally*>& keys);
-std::vector<Cause> causes(const Digest& d);
-std::vector<Reason> unsupported_reasons(const Digest& d);
-std::vector<Reason> not_run_reasons(const Digest& d);
-std::vector<const KeyTally*> pointers(const Digest& d);
-std::string resolution_line(const std::vector<const KeyTally*>& keys);
+/// What a run comes to, or some keys of it: the facts that summaries and pages put into words. They point
+/// into the digest.
+struct RunSummary {
+  const ReportData& data;  // what is in no record
+  bool check;              // of `assay check`
+  std::vector<const KeyTally*> keys;
+  /// The values that occur in the keys, in the usual order: cuda before host; f16, bf16, f32, f64.
+  std::vector<std::string> backends, dtypes, variants;
+  Counts counts;
+  std::vector<Cause> causes;  // worst first: crashes and hangs, failures, undecided; then by count
+  std::vector<Reason> unsupported, not_run;
+  std::string resolution;  // "resolution: in every case that passed, ..."
+  // Of the whole run.
+  Verdict verdict;
+  std::string reason = {};       // verdict_reason()
+  std::string unsandboxed = {};  // not_sandboxed()
 
-/// True if launches came back, and no output was judged: KeyTally::only_came_back() of every key.
-bool only_launched(const Digest& d);
-/// "KEY did not run in one part (FOLDER: no GPU)", of a key that ran in another part; "" if there is none.
-std::string half_run(const Digest& d);
-/// "KEY: V = 3 is none of V_in": the first thing of what --require asks for that a kernel's limits leave out;
-/// "" if there is none.
-std::string uncovered(const Digest& d);
-/// True if most cases of a key were too coarse to be judged, or beyond its limits: KeyTally::barely_judged().
-bool judged_in_part(const Digest& d);
+  /// Null if there is none.
+  const KeyTally* find_key(const std::string& variant, const std::string& dtype,
+                           const std::string& backend) const;
+};
+RunSummary summary_of(const Digest& d);
+RunSummary summary_of(const Digest& d, std::vector<const KeyTally*> keys);
 
-/// The values that occur in the keys, in the usual order: cuda before host; f16, bf16, f32, f64.
-std::vector<std::string> backends(const std::vector<const KeyTally*>& keys);
-std::vector<std::string> dtypes(const std::vector<const KeyTally*>& keys);
-std::vector<std::string> variants(const std::vector<const KeyTally*>& keys);
-
+Verdict verdict_of(const Digest& d);
+/// False if nothing passed, if less ran than was planned, or if any record is fail, inconclusive, crashed or
+/// hung. Records outside a kernel's domain and keys that cannot run here do not make a report fail if others
+/// were judged.
+bool report_passed(const Digest& d);
 /// "Every planned case ..." or why not: one sentence without the word PASS or FAIL.
 std::string verdict_reason(const Digest& d);
 

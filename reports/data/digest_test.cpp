@@ -94,8 +94,8 @@ TEST(Digest, PutsTogetherTheCasesOfAKeyThatComesInParts) {
     EXPECT_EQ(k.conformance.findings[0].reproduce, "assay check it");
     EXPECT_EQ(k.status.total(), 12);
   }
-  ASSERT_EQ(causes(d).size(), 2u);
-  EXPECT_EQ(causes(d)[0].check, "element");
+  ASSERT_EQ(summary_of(d).causes.size(), 2u);
+  EXPECT_EQ(summary_of(d).causes[0].check, "element");
 }
 
 /// Cases that any output would pass are counted apart: nothing says that they lie outside the domain.
@@ -130,9 +130,9 @@ TEST(Digest, ResolutionNamesWhatItLeavesOut) {
   r.status = Status::pass, r.resolution = 1e-5, r.resolution_sum = 1e-5, r.op = "lse";
   data.records.push_back(r);
   r.resolution = 3;
-  EXPECT_EQ(resolution_line(pointers(Digest(data))).find("more passed"), std::string::npos);
+  EXPECT_EQ(summary_of(Digest(data)).resolution.find("more passed"), std::string::npos);
   data.records.push_back(r);
-  EXPECT_NE(resolution_line(pointers(Digest(data))).find("1 more passed whose logarithm"), std::string::npos);
+  EXPECT_NE(summary_of(Digest(data)).resolution.find("1 more passed whose logarithm"), std::string::npos);
 }
 
 /// Why cases did not run comes before that they did not.

@@ -35,6 +35,36 @@ std::string escape(std::string_view text) {
   return out;
 }
 
+std::string markdown(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '\n' || c == '\r')
+      out += ' ';
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '&')
+      out += "&amp;";
+    else if (c == '|' || c == '`' || c == '*' || c == '\\' || c == '[')
+      (out += '\\') += c;
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::string markdown_code(std::string_view text) {
+  std::string out = "`";
+  for (char c : text) {
+    if (c == '|')
+      out += "\\|";
+    else
+      out += (c == '`' || c == '\n' || c == '\r') ? ' ' : c;
+  }
+  return out + "`";
+}
+
 std::string shorten(std::string_view text, std::size_t limit) {
   if (text.size() <= limit) return std::string(text);
   while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0) == 0x80) --limit;

@@ -15,6 +15,11 @@ namespace assay {
 
 /// & < > " ' become entities; control characters other than line breaks and tabs become '?'.
 std::string escape(std::string_view text);
+/// For table cells and list items of Markdown: no character may end the cell, start markup, or break the
+/// line.
+std::string markdown(std::string_view text);
+/// The same between back quotes, where only the quote itself, the bar of a table and line breaks are special.
+std::string markdown_code(std::string_view text);
 /// At most `limit` bytes of text, cut between UTF-8 characters, with "..." at the cut.
 std::string shorten(std::string_view text, std::size_t limit);
 

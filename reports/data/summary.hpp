@@ -9,14 +9,8 @@
 
 namespace assay {
 
-/// False if nothing passed, if less ran than was planned, or if any record is fail, inconclusive, crashed or
-/// hung. Records outside a kernel's domain and keys that cannot run here do not make a report fail if others
-/// were judged.
-bool report_passed(const Digest& d);
-
-Verdict verdict_of(const Digest& d);
 /// "PASS"; of one part of a run "PASS (part 0 of 8)".
-std::string verdict_words(const Digest& d);
+std::string verdict_words(const RunSummary& f);
 
 std::string render_summary_markdown(const Digest& d);
 

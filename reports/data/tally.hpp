@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -45,6 +46,7 @@ struct Extreme {
   std::int64_t V = 0;
 
   bool any() const { return !key.empty(); }
+  double shown() const { return any() ? value : NAN; }
   void take(double v, const Record& r);
   void take(const Extreme& other);
 };

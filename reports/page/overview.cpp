@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "reports/data/environment.hpp"
 #include "reports/data/html.hpp"
 #include "reports/data/summary.hpp"
 #include "reports/page/parts.hpp"
@@ -30,12 +29,12 @@ std::string counts(const Counts& n) {
   return count_list(out) + "\n";
 }
 
-std::string reasons(const Context& c, const Digest& whole) {
+std::string reasons(const Context& c) {
   std::string out;
-  for (const Reason& r : unsupported_reasons(whole))
+  for (const Reason& r : c.unsupported)
     out += fmt::format("<li>{} unsupported, reason <b>{}</b>; for example: {}</li>", grouped(r.count),
                        escape(r.word), escape(shorten(r.example, 240)));
-  for (const Reason& r : not_run_reasons(whole)) {
+  for (const Reason& r : c.not_run) {
     out += fmt::format("<li>{} keys not run: {}", grouped(r.count), escape(shorten(r.example, 240)));
     out += "<details><summary>Which keys</summary>";
     for (const KeyTally* k : c.keys)
@@ -97,7 +96,7 @@ std::string contracts(const Context& c) {
 
 /// What the verdict rests on.
 std::string how_judged(const Context& c) {
-  const Counts n = count(c.keys);
+  const Counts& n = c.counts;
   const std::int64_t judged = n[Status::pass] + n[Status::fail] + n[Status::inconclusive];
   std::int64_t by_mpfr = 0;
   for (const KeyTally* k : c.keys) by_mpfr += k->escalated;
@@ -114,7 +113,7 @@ std::string how_judged(const Context& c) {
 }  // namespace
 
 std::string failures(const Context& c) {
-  const auto all = causes(c.keys);
+  const auto& all = c.causes;
   if (all.empty()) return "";
   constexpr std::size_t kOpen = 10, kMost = 200;
   std::string out = "<h3>What failed, and the command that repeats it</h3>" + diagnoses(c);
@@ -128,7 +127,7 @@ std::string failures(const Context& c) {
 }
 
 Frame kernel_overview(const Context& c) {
-  const Counts n = count(c.keys);
+  const Counts& n = c.counts;
   const std::int64_t bad = n.wrong();
   std::int64_t lost = 0, coarse = 0;  // lost: cases of keys that can run there
   bool barely = false;
@@ -171,15 +170,14 @@ Frame kernel_overview(const Context& c) {
                               grouped(n[Status::unsupported] - coarse));
   f.sentence += ".";
   f.facts = contracts(c);
-  if (const std::string line = resolution_line(c.keys); !line.empty())
-    f.facts += "<p>" + escape(capitalised(line)) + ".</p>\n";
+  if (!c.resolution.empty()) f.facts += "<p>" + escape(capitalised(c.resolution)) + ".</p>\n";
   f.below = failures(c);
   return f;
 }
 
-Frame overview(const Context& c, const Digest& whole) {
+Frame overview(const Context& c) {
   const bool check = c.check;
-  const Verdict verdict = verdict_of(whole);
+  const Verdict verdict = c.verdict;
   Frame f;
   f.verdict = name(verdict);
   f.passed = verdict == Verdict::pass;
@@ -187,7 +185,7 @@ Frame overview(const Context& c, const Digest& whole) {
   f.subject = check ? "softmax conformance check" : "softmax accuracy report";
   f.heading = check ? "Softmax conformance check" : "Softmax accuracy report";
   const std::string part = c.data.part.empty() ? "" : c.data.part + " of this run: ";
-  f.sentence = escape(capitalised(part + verdict_reason(whole))) + ".";
+  f.sentence = escape(capitalised(part + c.reason)) + ".";
   if (!c.data.part.empty()) f.subject += ", " + escape(c.data.part);
   if (c.data.seconds > 0) f.sentence += fmt::format(" Took {} s.", number(c.data.seconds));
   f.facts = contracts(c);
@@ -197,17 +195,15 @@ Frame overview(const Context& c, const Digest& whole) {
         "<code>assay report</code> takes all.</p>\n";
   if (c.data.quick && check && !c.keys.empty())
     f.facts += "<p>This was a quick check: " + c.keys.front()->conformance.lengths_tried + ".</p>\n";
-  if (const std::string line = resolution_line(c.keys); !line.empty())
-    f.facts += "<p>" + escape(capitalised(line)) + ".</p>\n";
-  if (const std::string why = not_sandboxed(c.data.environment); !why.empty())
-    f.facts += "<p>Not sandboxed: " + escape(why) + ".</p>\n";
+  if (!c.resolution.empty()) f.facts += "<p>" + escape(capitalised(c.resolution)) + ".</p>\n";
+  if (!c.unsandboxed.empty()) f.facts += "<p>Not sandboxed: " + escape(c.unsandboxed) + ".</p>\n";
   // What failed comes first: it is what a failing page is opened for.
   f.facts = failures(c) + f.facts;
   return f;
 }
 
-std::string what_ran(const Context& c, const Digest& whole) {
-  return counts(count(whole)) + reasons(c, whole) + "<p>" + how_judged(c) + "</p>\n";
+std::string what_ran(const Context& c) {
+  return counts(c.counts) + reasons(c) + "<p>" + how_judged(c) + "</p>\n";
 }
 
 std::string how_to_read() {

@@ -143,13 +143,6 @@ std::string per_backend(const Context& c,
   return out.empty() ? "<p class=\"mute\">No record of this run has anything to show here.</p>" : out;
 }
 
-const KeyTally* find_key(const Context& c, const std::string& variant, const std::string& dtype,
-                         const std::string& backend) {
-  for (const KeyTally* k : c.keys)
-    if (k->info.variant == variant && k->info.dtype == dtype && k->info.backend == backend) return k;
-  return nullptr;
-}
-
 std::string dtype_class(std::string_view dtype) {
   for (const char* known : {"f16", "bf16", "f32", "f64"})
     if (dtype == known) return known;
@@ -171,10 +164,9 @@ std::string dtype_legend(const Context& c, const std::string& extra) {
   return out + extra + "</ul>";
 }
 
-/// `keys`: of the whole run, or of one kernel.
-static Context gather(const Digest& d, const Timed& timed, std::vector<const KeyTally*> keys) {
-  Context c{d.about(), timed, std::move(keys), d.is_check(), {}, {}, {}, ""};
-  c.backends = backends(c.keys), c.dtypes = dtypes(c.keys), c.variants = variants(c.keys);
+/// `facts`: of the whole run, or of one kernel.
+static Context gather(RunSummary facts, const Timed& timed) {
+  Context c{std::move(facts), timed};
   for (const std::string& b : c.backends)
     for (const KeyTally* k : c.keys)
       if (c.main_backend.empty() && k->info.backend == b && k->ran()) c.main_backend = b;
@@ -226,10 +218,10 @@ std::string kernel_page(const Context& c) {
   return framed(f);
 }
 
-std::string compare_page(const Context& c, Verdict verdict) {
+std::string compare_page(const Context& c) {
   Frame f;
-  f.verdict = name(verdict);
-  f.passed = verdict == Verdict::pass;
+  f.verdict = name(c.verdict);
+  f.passed = c.verdict == Verdict::pass;
   f.subject = "all kernels side by side";
   f.heading = "All kernels side by side";
   f.sentence = fmt::format("{} kernels in {} keys.", c.variants.size(), c.keys.size());
@@ -268,19 +260,19 @@ std::vector<std::pair<std::string, std::string>> render_pages(const Digest& dige
   using namespace page;
   std::vector<std::pair<std::string, std::string>> out;
   const Timed timed(in_folder);
-  Context whole = gather(digest, timed, pointers(digest));
+  Context whole = gather(summary_of(digest), timed);
   whole.page_of = names_of_pages(whole.variants);
-  Frame index = overview(whole, digest);
-  index.sections = {
-      {"kernels", "Kernels", kernel_table(whole)},
-      {"ran", "What ran, and where", what_ran(whole, digest) + where_made(made(whole, in_folder))},
-      {"reading", "How to read these pages", how_to_read()}};
+  const auto environment = made(whole, in_folder);
+  Frame index = overview(whole);
+  index.sections = {{"kernels", "Kernels", kernel_table(whole)},
+                    {"ran", "What ran, and where", what_ran(whole) + where_made(environment)},
+                    {"reading", "How to read these pages", how_to_read()}};
   out.emplace_back("index.html", framed(index));
-  out.emplace_back("compare.html", compare_page(whole, verdict_of(digest)));
+  out.emplace_back("compare.html", compare_page(whole));
   std::map<std::string, std::vector<const KeyTally*>> kernels;
   for (const KeyTally* k : whole.keys) kernels[k->info.variant].push_back(k);
   for (const std::string& v : whole.variants)
-    out.emplace_back(whole.page_of.at(v), kernel_page(gather(digest, timed, kernels.at(v))));
+    out.emplace_back(whole.page_of.at(v), kernel_page(gather(summary_of(digest, kernels.at(v)), timed)));
   return out;
 }
 

@@ -34,20 +34,16 @@ struct Timed {
 inline constexpr std::int64_t kLongRow = 1000;
 
 // What all sections need, computed once: of a whole report, or of one kernel of it.
-struct Context {
-  const ReportData& data;  // what is in no record; the records themselves are in `keys`
+struct Context : RunSummary {
   const Timed& timed;
-  std::vector<const KeyTally*> keys;
-  bool check;  // of `assay check`
-  std::vector<std::string> backends, dtypes, variants;
-  std::string main_backend;                         // the first that ran; the page shows it unfolded
+  std::string main_backend = {};                    // the first that ran; the page shows it unfolded
   std::map<std::string, std::string> page_of = {};  // of a variant: its page, as seen from index.html
 };
 
 // Of index.html.
-Frame overview(const Context& c, const Digest& whole);        // verdict, contract, failures
-std::string what_ran(const Context& c, const Digest& whole);  // counts, what was not judged and why
-std::string kernel_table(const Context& c);                   // a row per kernel
+Frame overview(const Context& c);            // verdict, contract, failures
+std::string what_ran(const Context& c);      // counts, what was not judged and why
+std::string kernel_table(const Context& c);  // a row per kernel
 std::string how_to_read();
 // Of compare.html: all kernels side by side.
 std::string variants_by_dtype(const Context& c);  // a matrix; every key with its claim
@@ -106,8 +102,6 @@ std::string status_word(Verdict v);
 std::string scroll(const std::string& table);
 /// The content for the main backend, and below it, folded, the content for each other backend.
 std::string per_backend(const Context& c, std::string (*content)(const Context&, const std::string& backend));
-const KeyTally* find_key(const Context& c, const std::string& variant, const std::string& dtype,
-                         const std::string& backend);
 /// The variant's name, as a link to its page where it has one.
 std::string variant_link(const Context& c, const std::string& variant);
 

@@ -185,7 +185,7 @@ std::string size_panels(const Context& c, const std::string& backend) {
       bool any = false;
       for (const std::string& d : c.dtypes) {
         std::vector<Plot::Point> points;
-        if (const KeyTally* k = find_key(c, variant, d, backend))
+        if (const KeyTally* k = c.find_key(variant, d, backend))
           for (const auto& [V, at] : k->sizes)
             if (const Extreme& e = at.*m.field; e.any())
               points.push_back(

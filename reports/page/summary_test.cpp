@@ -159,7 +159,7 @@ TEST(Summary, GroupsCausesByKeyAndCheckWorstFirst) {
       break;
     }
   const Digest digest(data, Digest::Depth::all);
-  const auto all = causes(digest);
+  const auto all = summary_of(digest).causes;
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0].status, Status::crashed);
   EXPECT_EQ(all[0].check, name(Status::crashed));

@@ -25,7 +25,7 @@ std::string matrix(const Context& c, const std::string& backend) {
     const KeyInfo* info = nullptr;
     std::int64_t records = 0, passed = 0, unsupported = 0, bad = 0;
     for (const std::string& d : c.dtypes) {
-      const KeyTally* k = find_key(c, variant, d, backend);
+      const KeyTally* k = c.find_key(variant, d, backend);
       if (k && !info) info = &k->info;
       if (!k || !k->ran()) {
         // A dash is no gap: the variant has no such key.

@@ -112,12 +112,13 @@ RecordedRun::RecordedRun(const fs::path& folder, const fs::path& records, int th
       records, [this](const Record& r) { digest_->take(r); }, threads);
   if (n == 0) throw InputError(records.string() + ": holds no record");
   digest_->finish();
-  const Counts c = count(pointers(*digest_));
+  std::int64_t executed = 0;
+  for (const KeyTally& k : digest_->keys()) executed += k.status.executed();
   if (known) {
     // Records that are gone did not run, as far as anybody can see.
-    about_.executed = std::min(about_.executed, c.executed);
+    about_.executed = std::min(about_.executed, executed);
   } else {
-    about_.executed = c.executed;
+    about_.executed = executed;
     // A key of which nothing ran could not run there. Of the others every case was planned.
     for (const KeyTally& k : digest_->keys()) about_.planned += k.ran() ? k.records() : 0;
   }

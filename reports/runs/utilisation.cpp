@@ -35,7 +35,7 @@ std::vector<ClassUtilisation> class_utilisation(const std::vector<const KeyTally
 
 std::vector<ClassUtilisation> class_utilisation(const ReportData& data) {
   const Digest d(data);
-  return class_utilisation(pointers(d));
+  return class_utilisation(summary_of(d).keys);
 }
 
 }  // namespace assay

@@ -107,7 +107,8 @@ std::string said_of(const SpreadPart& p) {
   if (fs::exists(p.folder / kShardFile) && fs::exists(p.folder / kAboutFile)) {
     try {
       const RecordedRun run(p.folder, p.folder / "records.jsonl");
-      return verdict_words(run.digest()) + ": " + verdict_reason(run.digest());
+      const RunSummary whole = summary_of(run.digest());
+      return verdict_words(whole) + ": " + whole.reason;
     } catch (const InputError&) {
       // A part without a record: its own last line says why. The verdict of all parts is not made of this.
     }

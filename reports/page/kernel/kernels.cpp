@@ -31,7 +31,7 @@ std::vector<Row> rows_of(const Context& c, const std::string& backend) {
     bool any = false;
     double merit = -1;
     for (const std::string& d : c.dtypes) {
-      const KeyTally* k = find_key(c, variant, d, backend);
+      const KeyTally* k = c.find_key(variant, d, backend);
       row.keys.push_back(k);
       if (!k) continue;
       any = true;
