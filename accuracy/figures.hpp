@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace assay {
@@ -19,10 +20,13 @@ struct ElementErrors {
   double sum_ulp = 0;
   std::int64_t correctly_rounded = 0;
   std::int64_t weak = 0;  // elements with A >= ln 2
+  bool keeps_ends = false;
+  std::vector<std::pair<double, double>> ends;  // if they are kept: both ends of each element's ulp error
 
-  void take(double ulp_error, bool is_correctly_rounded, bool is_weak) {
-    ulp.push_back(static_cast<float>(ulp_error));
-    sum_ulp += ulp_error;
+  void take(double least_ulp, double most_ulp, bool is_correctly_rounded, bool is_weak) {
+    if (keeps_ends) ends.emplace_back(least_ulp, most_ulp);
+    ulp.push_back(static_cast<float>(most_ulp));
+    sum_ulp += most_ulp;
     correctly_rounded += is_correctly_rounded;
     weak += is_weak;
   }

@@ -259,7 +259,7 @@ TEST(Record, WhatIsEmptyStaysEmpty) {
 
 TEST(Record, FiguresAreMeasuredAndWrittenUnderTheirNames) {
   ElementErrors errors;
-  for (const double ulp : {4.0, 1.0, 3.0, 0.25, 5.5}) errors.take(ulp, ulp < 0.5, false);
+  for (const double ulp : {4.0, 1.0, 3.0, 0.25, 5.5}) errors.take(ulp, ulp, ulp < 0.5, false);
   Record r;
   for (const Figure& f : kFigures) r.*f.value = f.measure(errors);
   const nlohmann::json j = to_json(r);

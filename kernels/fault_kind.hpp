@@ -60,6 +60,14 @@ constexpr std::optional<FaultKind> parse_fault_kind(std::string_view s) {
     if (s == kFaultKindNames[static_cast<std::size_t>(i)]) return static_cast<FaultKind>(i);
   return {};
 }
+/// True if the launch was refused, by the kernel or by the machine: an error returned, an exception, a launch
+/// or a misaligned address that the machine refuses, a trap, an exit of the process. Nothing is silently
+/// wrong then. False for a hang, a read or write outside the buffers, and a race.
+constexpr bool says_no(FaultKind f) {
+  using enum FaultKind;
+  return f == returned_status || f == threw || f == refused_call || f == trap || f == bad_launch ||
+         f == misaligned || f == died;
+}
 /// Accepts any number, because it comes from a message.
 constexpr FaultKind fault_kind_of(std::int32_t n) {
   return n >= 0 && n < kFaultKinds ? static_cast<FaultKind>(n) : FaultKind::other;

@@ -196,9 +196,11 @@ void note_element(const BackwardContext& c, std::size_t i, double g, std::uint64
   ErrorStatistics& s = c.statistics;
   const BackwardRow& r = c.row;
   const Enclosure x = r.x[i];
-  const double error = std::isinf(g) && ok ? 0 : ulp_error(c.out, g, x).hi;
+  const Enclosure errors = std::isinf(g) && ok ? Enclosure{0, 0} : ulp_error(c.out, g, x);
+  const double error = errors.hi;
   const double middle = 0.5 * (x.lo + x.hi);
-  s.take(error, encode(c.out, x.lo) == bits && encode(c.out, x.hi) == bits, !(bound < std::fabs(middle)));
+  s.take(errors.lo, errors.hi, encode(c.out, x.lo) == bits && encode(c.out, x.hi) == bits,
+         !(bound < std::fabs(middle)));
   if (std::isfinite(error)) s.ulp.back() = static_cast<float>(std::min(error, 1e30));
   const double ratio = far / bound, sum = 0.5 * (r.s.lo + r.s.hi);
   s.take_worst(ok, {c.number, static_cast<std::int64_t>(i), r.dy[i], r.dy[i] - sum, g, x.lo, x.hi, error,
@@ -215,7 +217,10 @@ void judge_element(const BackwardContext& c, const BackwardBounds& b, std::size_
   const double bound = b.element(r, i);
   const double scale = std::fabs(r.y[i]) * (std::fabs(r.dy[i]) + std::fabs(0.5 * (r.s.lo + r.s.hi)));
   // Below the smallest normal number an error is absolute, so its size relative to the result has no meaning.
-  if (scale >= min_normal(c.terms.arithmetic)) c.statistics.resolution.element(scale, bound, bound / scale);
+  if (scale >= min_normal(c.terms.arithmetic))
+    c.statistics.resolution.element(
+        scale, bound,
+        certainly_refused(c.terms, c.out, std::max(std::fabs(x.lo), std::fabs(x.hi)), bound) / scale);
   const Enclosure all = before_rounding(c.terms, c.out, g);
   const double seen = std::isnan(g) ? g : std::clamp(0.5 * (x.lo + x.hi), all.lo, all.hi);
   const double far = std::max(seen - x.lo, x.hi - seen), near = std::max({seen - x.hi, x.lo - seen, 0.0});

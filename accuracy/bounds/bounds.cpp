@@ -8,6 +8,7 @@
 
 #include "accuracy/bounds/divisor.hpp"
 #include "accuracy/bounds/function_table.hpp"
+#include "accuracy/bounds/head_and_tail.hpp"
 
 namespace assay {
 namespace {
@@ -25,9 +26,6 @@ double finite_or_infinite(double bound) {
 
 /// |log2e - fl(log2e)| / log2e is below 0.2241 u in f32.
 constexpr double kLog2e = 0.2241;
-
-/// An upper bound of e^b - 1 for b >= 0, without a call if b is small: e^b - 1 <= b + 0.719 b^2 on [0, 1].
-double growth(double b) { return b < 1 ? b + 0.719 * b * b : std::expm1(b); }
 
 struct ExpError {
   double k;      // relative error (2k + 1) u, from a maximum of k ulp
@@ -104,65 +102,6 @@ class LazyPaths {
   std::vector<double> above_;
   double lowest_ = 0;
 };
-
-/// The error of the additions in a sum whose terms differ greatly in size: BOUNDS.md section 3. Terms are
-/// taken by descending probability; e0 is a term's log-error before the additions.
-class HeadAndTail {
- public:
-  /// `grown`: p (e^e0 - 1) of every term; `share`: the share of epsilon, which is one more term.
-  HeadAndTail(const Terms& t, const RowTruth& row, double h, const std::vector<double>& grown, double share)
-      : lam_u_(lam(t.u)), h_(h) {
-    for (const std::int32_t position : row.order) {
-      const auto i = static_cast<std::size_t>(position);
-      if (!std::isfinite(row.d[i])) break;
-      least_.push_back((least_.empty() ? 0 : least_.back()) + row.lo[i]);
-      most_.push_back((most_.empty() ? 0 : most_.back()) + row.hi[i] + grown[i]);
-    }
-    if (share == 0 || least_.empty()) return;
-    least_.push_back(least_.back() + share * (1 - 0x1p-40));
-    most_.push_back(most_.back() + share * (1 + growth(lam_u_)));
-  }
-
-  /// Bounds |ln(computed sum / exact)|: the smallest bound over heads of 1, 2, 4, ... terms. The error of an
-  /// addition is at most its smaller operand, so what is added to a head counts at most twice, in any order.
-  double best() const {
-    double least = std::numeric_limits<double>::infinity();
-    const std::size_t n = least_.size();
-    for (std::size_t r = 1; r < n; r *= 2) {
-      const double q = 1 - least_[r - 1];
-      if (!(q < 1)) continue;
-      const double among_heads = std::min(static_cast<double>(r - 1), h_) * lam_u_;
-      const double tail = std::max(0.0, most_[n - 1] - most_[r - 1]);
-      const double above = std::log(most_[r - 1] + 2 * tail * std::exp(h_ * lam_u_)) + among_heads;
-      const double below = std::log(std::max(most_[r - 1], 1 - q)) + among_heads + 2 * lam(std::max(0.0, q));
-      least = std::min(least, std::max(above, below));
-    }
-    // The error of the plain sums here.
-    return least + static_cast<double>(n) * 0x1p-51;
-  }
-
- private:
-  double lam_u_, h_;
-  std::vector<double> least_, most_;  // of the first 1, 2, ... terms: sum p, and sum p e^e0
-};
-
-/// At most n - k + floor(log2 k) additions lie above the k-th deepest of n leaves (Depth.v). So the bound is
-/// largest if the largest terms are the deepest. Epsilon may have any depth.
-double by_depth(const Terms& t, const RowTruth& row, double h, const std::vector<double>& e0, double share) {
-  const double lam_u = lam(t.u);
-  double excess = share * growth((h + 1) * lam_u);
-  const auto leaves = static_cast<double>(row.finite + (share > 0));
-  std::int64_t k = 0;
-  for (const std::int32_t position : row.order) {
-    const auto i = static_cast<std::size_t>(position);
-    if (!std::isfinite(row.d[i])) break;
-    ++k;
-    const double depth = std::min(h, leaves - static_cast<double>(k) + std::floor(std::log2(k)));
-    const double by = e0[i] + depth * lam_u;
-    excess += by < 1 ? row.hi[i] * growth(by) : std::exp(row.d[i] + by) / row.s.lo - row.lo[i];
-  }
-  return std::log1p(excess);
-}
 
 }  // namespace
 
@@ -251,8 +190,11 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
   double total = 0;       // sum p_i: 1 minus the share of epsilon
   double stored = 0, most_stored = 0;  // absolute errors of stored numerators: their sum, and the largest
   double range_top = 0;
-  std::vector<double> before, grown_before;  // for the additions: every term's log-error e0, and p (e^e0 - 1)
-  if (is_long) before.assign(n, 0), grown_before.assign(n, 0);
+  std::vector<double>
+      grown_before;  // for the additions: p (e^e0 - 1), e0 the log-error of a term before them
+  AbsoluteErrors errors;
+  if (is_long) grown_before.assign(n, 0);
+  if (is_long && t.stored) errors.stored.assign(n, 0);
   for (std::size_t i = 0; i < n; ++i) {
     const double p = row.hi[i];
     const double sigma = t.shifted ? std::fabs(shift.delta[i]) : 0;
@@ -263,6 +205,7 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
       own = sigma + numerator.relative;
       stored += numerator.absolute;
       most_stored = std::max(most_stored, numerator.absolute);
+      if (!errors.stored.empty()) errors.stored[i] = numerator.absolute;
     }
     double beta = own;
     if (rescaled) {
@@ -293,7 +236,7 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
       };
       excess += grown(beta + tree);
       own_excess += grown(own);
-      if (is_long) before[i] = beta, grown_before[i] = grown(beta);
+      if (is_long) grown_before[i] = grown(beta);
       range_top = std::max(range_top, row.d[i] + own);
     }
   }
@@ -305,24 +248,27 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
       t.shifted ? row.s.lo * std::exp(std::min(0.0, r.anchor)) : std::exp(std::min(700.0, row.lse.lo));
   r.eta_s = scale > 0 ? t.eta / scale : std::numeric_limits<double>::infinity();
   const double plain = std::log1p(excess);
-  double relative = plain;
-  if (is_long) {
-    double sharper = HeadAndTail(t, row, h, grown_before, r.share).best();
-    if (2 * h > finite) sharper = std::min(sharper, by_depth(t, row, h, before, r.share));
-    relative = std::min(plain, std::max(sharper, std::log1p(own_excess) + kShortSum * lam_u));
-  }
   // One more exp and product bring the sum of an online kernel to the numerators' scale.
   const double last_step = t.exp2 && rescaled ? t.eps(r.anchor) + lam_u : 0;
-  relative += last_step;
   // The absolute errors of subnormal exps, with everything that increases them on the way up: one in the term
   // itself, and at most two in its rescales. If results are flushed, the products of those rescales have them
   // too.
-  const double subnormals =
-      (1 + std::min(2.0, r.K_max)) * (t.flush > 0 && rescaled ? 2 : 1) * std::exp(t.tau);
+  errors.rescales = (1 + std::min(2.0, r.K_max)) * (t.flush > 0 && rescaled ? 2 : 1) * std::exp(t.tau);
   const double besides = r.share > 0 || t.stored ? (stored + (r.share > 0 ? t.w_epsilon : 0)) / scale : 0;
-  const double absolute = lam((finite * subnormals * r.eta_s + besides) * std::exp(2 * (plain + last_step)));
+  const double absolute =
+      lam((finite * errors.rescales * r.eta_s + besides) * std::exp(2 * (plain + last_step)));
   const double inflated = inflate(static_cast<double>(n));
-  r.b = finite_or_infinite((relative + absolute) * inflated);
+  double b = plain + last_step + absolute;
+  if (is_long) {
+    const double step = std::exp(2 * last_step);
+    errors.exp = r.eta_s * step;
+    for (double& one : errors.stored) one *= step / scale;
+    errors.epsilon = r.share > 0 ? t.w_epsilon / scale * step : 0;
+    double sharper = by_head(t, row, h, grown_before, r.share, errors);
+    if (2 * h > finite) sharper = std::min(sharper, by_depth(t, row, h, grown_before, r.share) + absolute);
+    b = std::min(b, std::max(sharper, std::log1p(own_excess) + kShortSum * lam_u) + last_step);
+  }
+  r.b = finite_or_infinite(b * inflated);
   r.rounding = lam(t.u_out);
   const double common = lam(t.D) + r.rounding + r.b;
   double exps = std::exp(common) * (t.kept ? (t.flush > 0 ? 6 : 4) : 1) * r.eta_s;

@@ -4,6 +4,7 @@
 // values and slightly above them, for every class, on rows made so that each term matters.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <string>
@@ -94,7 +95,7 @@ Expected expected(const Claim& c, Backend backend, Dtype out, const std::vector<
   const Real additions = std::min(h + more, std::max<Real>(0, finite - 1) + more);
   h += more;
   Real sum_beta = 0, sum_own = 0, most_exps = 0, top = -INFINITY;
-  std::vector<Real> own(n), sigma(n), before_additions(n);
+  std::vector<Real> own(n), sigma(n), before_additions(n), stored_error(n);
   for (std::size_t i = 0; i < n; ++i) {
     const Real d = x[i] - m, f = argument(x[i]), p = std::exp(d) / s;
     const bool gone = std::isinf(f);
@@ -107,8 +108,9 @@ Expected expected(const Claim& c, Backend backend, Dtype out, const std::vector<
       if (lo >= (out == Dtype::f16 ? 0x1p-14L : 0x1p-126L)) {
         own[i] = sigma[i] + std::max({eps(f), std::log(hi / exact), std::log(exact / lo)});
       } else {
-        all_stored += std::max(hi - exact, exact - lo);
-        most_stored = std::max(most_stored, std::max(hi - exact, exact - lo));
+        stored_error[i] = std::max(hi - exact, exact - lo);
+        all_stored += stored_error[i];
+        most_stored = std::max(most_stored, stored_error[i]);
       }
     }
     Real beta = own[i];
@@ -144,47 +146,67 @@ Expected expected(const Claim& c, Backend backend, Dtype out, const std::vector<
     top = std::max(top, d + own[i]);
   }
   sum_beta += share * std::expm1(lam_(u) + additions * lam_(u));
-  Real b1 = std::log1p(sum_beta);
-  Real sharper = b1;
+  const Real last = exp2 && rescaled ? eps(e.anchor) + lam_(u) : 0;
+  const Real b1 = std::log1p(sum_beta) + last;
+  const Real scale = naive ? std::exp(lse) : s * std::exp(std::min<Real>(0, e.anchor));
+  e.eta_s = eta / scale;
+  const Real besides = (all_stored + (more ? tiny / 2 : 0)) / scale;
+  const Real times = (1 + std::min<Real>(2, most_exps)) * std::exp(tau);
+  const Real absolute = (finite * times * e.eta_s + besides) * std::exp(2 * b1);
+  e.usable = absolute < 0.9L;
+  e.b = b1 + lam_(absolute);
   if (additions > 64 && tau == 0) {
-    // Head and tail, and the depth of the k-th deepest term; terms by descending logit.
+    // Head and tail (THEOREM_ONLINE.md section 6); terms by descending logit. The lemmas are
+    // HeadTail.head_above and head_below for terms a_i with |a_i| <= e^{w_i + own_i} + eta, and for an online
+    // sum online_head_above and online_head_below.
     std::vector<std::size_t> order(n);
     for (std::size_t i = 0; i < n; ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return x[a] > x[b]; });
     const auto p = [&](std::size_t k) { return std::exp(static_cast<Real>(x[order[k]]) - m) / s; };
     const auto grown = [&](std::size_t k) { return p(k) * std::exp(before_additions[order[k]]); };
+    const auto error = [&](std::size_t k) {
+      return (e.eta_s + stored_error[order[k]] / scale) * std::exp(2 * last);
+    };
+    const Real twice = 2 * std::exp(additions * lam_(u));
     Real least = INFINITY;
-    for (std::size_t r = 1; r < static_cast<std::size_t>(finite) + more; r *= 2) {
+    for (std::size_t wanted = 1; wanted < static_cast<std::size_t>(finite) + more; wanted *= 2) {
+      std::size_t r = wanted;
+      while (rescaled && r < static_cast<std::size_t>(finite) && x[order[r]] == x[order[r - 1]]) ++r;
+      if (r == static_cast<std::size_t>(finite) + more) continue;
       Real heads = 0, of_heads = 0, tails = share * std::exp(lam_(u));
+      Real head_errors = 0, tail_errors = more ? tiny / 2 / scale * std::exp(2 * last) : 0;
       for (std::size_t k = 0; k < static_cast<std::size_t>(finite); ++k)
         if (k < r)
-          heads += p(k), of_heads += grown(k);
+          heads += p(k), of_heads += grown(k), head_errors += error(k);
         else
-          tails += grown(k);
+          tails += grown(k), tail_errors += error(k);
       const Real among = std::min<Real>(static_cast<Real>(r - 1), additions) * lam_(u), q = 1 - heads;
-      const Real above = std::log(of_heads + 2 * tails * std::exp(additions * lam_(u))) + among;
-      const Real below = std::log(of_heads) + among + 2 * lam_(q);
+      const Real more_above =
+          rescaled ? 2 * twice * (head_errors + tail_errors) : head_errors + twice * tail_errors;
+      const Real above = std::log(of_heads + twice * tails + more_above) + among;
+      const Real head_alone = std::log(of_heads / heads) + among;
+      const Real lost = times * head_errors / heads * std::exp(2 * head_alone);
+      const Real below = lost < 1 ? head_alone + lam_(lost) + lam_(q) : INFINITY;
       least = std::min(least, std::max(above, below));
     }
     if (2 * additions > finite) {
+      // The depth of the k-th deepest term.
       Real deep = share * std::expm1((additions + 1) * lam_(u));
+      std::vector<Real> weights;
       for (std::size_t k = 0; k < static_cast<std::size_t>(finite); ++k) {
-        const auto rank = static_cast<Real>(k + 1);
-        const Real depth = std::min(additions, finite + more - rank + std::floor(std::log2(rank)));
-        deep += grown(k) * std::exp(depth * lam_(u)) - p(k);
+        weights.push_back(grown(k));
+        deep -= p(k);
       }
-      least = std::min(least, std::log1p(deep));
+      std::sort(weights.rbegin(), weights.rend());
+      for (std::size_t k = 0; k < weights.size(); ++k) {
+        const auto rank = static_cast<Real>(k + 1);
+        deep += weights[k] *
+                std::exp(std::min(additions, finite + more - rank + std::floor(std::log2(rank))) * lam_(u));
+      }
+      least = std::min(least, std::log1p(deep) + lam_(absolute));
     }
-    sharper = std::min(b1, std::max(least, std::log1p(sum_own) + 64 * lam_(u)));
+    e.b = std::min(e.b, std::max(least, std::log1p(sum_own) + 64 * lam_(u)) + last);
   }
-  if (exp2 && rescaled) b1 += eps(e.anchor) + lam_(u), sharper += eps(e.anchor) + lam_(u);
-  const Real scale = naive ? std::exp(lse) : s * std::exp(std::min<Real>(0, e.anchor));
-  e.eta_s = eta / scale;
-  const Real besides = (all_stored + (more ? tiny / 2 : 0)) / scale;
-  const Real absolute =
-      (finite * (1 + std::min<Real>(2, most_exps)) * std::exp(tau) * e.eta_s + besides) * std::exp(2 * b1);
-  e.usable = absolute < 0.9L;
-  e.b = sharper + lam_(absolute);
   const Real common = lam_(D) + lam_(u_out) + e.b;
   e.w = (c.normalise == Normalise::kept ? 4 : 1) * e.eta_s * std::exp(common) + w_out;
   e.w += most_stored / scale * std::exp(common);

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "kernels/fault_kind.hpp"
-
 namespace assay::conformance {
 
 void Deaths::saw(std::int64_t V, std::int64_t alignment, bool died, std::chrono::nanoseconds took) {
@@ -42,24 +40,10 @@ Obstacle Deaths::leaves_out(std::int64_t V, std::int64_t alignment, std::uint64_
   return obstacle(Why::not_tried, fmt::format("V = {}: {} launches like it ended the process", V, deaths_));
 }
 
-bool says_no(FaultKind cause) {
-  switch (cause) {
-    case FaultKind::returned_status:
-    case FaultKind::threw:
-    case FaultKind::refused_call:
-    case FaultKind::trap:
-    case FaultKind::bad_launch:
-    case FaultKind::misaligned:
-    case FaultKind::died:
-      return true;
-    default:
-      return false;
-  }
-}
-
 bool says_no(const Record& r) {
   const CheckResult* const first = first_failed(r);
-  return says_no(cause_of(r)) && first && first->check == Check::launch && r.status != Status::hung;
+  return first && first->check == Check::launch && !first->of_measurement && r.status != Status::hung &&
+         assay::says_no(cause_of(r));
 }
 
 }  // namespace assay::conformance

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "accuracy/record.hpp"
+#include "kernels/fault_kind.hpp"
 
 namespace assay::conformance {
 
@@ -48,11 +49,7 @@ class Deaths {
 
 // A kernel that refuses a launch with an error is not wrong there.
 
-/// True if the launch was refused, by the kernel or by the machine: an error returned, an exception, a launch
-/// or a misaligned address that the machine refuses, a trap, an exit of the process. Nothing is silently
-/// wrong then. False for a hang, a read or write outside the buffers, and a race.
+/// True if the launch of the case itself was refused (kernels/fault_kind.hpp).
 bool says_no(const Record& r);
-/// The same, from the kind of the launch's fault.
-bool says_no(FaultKind cause);
 
 }  // namespace assay::conformance

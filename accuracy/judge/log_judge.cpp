@@ -117,7 +117,8 @@ void judge_value(const RowContext& c, const Value& v, double g, bool rounded) {
   // The limit is at least two units in the last place of the output, the sharpest possible one; before a last
   // rounding to a narrower format, two units of roundoff.
   if (v.weight > 0)
-    s.resolution.logarithm(v.weight, bound, std::max(1e-3, (narrows ? 2 : 4) * unit_roundoff(c.out) * size));
+    s.resolution.logarithm(v.weight, bound, std::max(1e-3, (narrows ? 2 : 4) * unit_roundoff(c.out) * size),
+                           certainly_refused(c.terms, c.out, size, bound));
   // Beyond the format's range the rounding gives infinity. So a value within the bound of that range may
   // become infinite.
   const double overflow = max_finite(c.out) * (1 + 0.5 * unit_roundoff(c.out));
@@ -133,8 +134,9 @@ void judge_value(const RowContext& c, const Value& v, double g, bool rounded) {
                        bound * (1 + 0x1p-40));
     ratio = far / bound;
   }
-  const double error = std::isinf(g) && ok ? 0 : ulp_error(c.out, g, v.exact).hi;
-  s.take(error, rounded, false);
+  const Enclosure errors = std::isinf(g) && ok ? Enclosure{0, 0} : ulp_error(c.out, g, v.exact);
+  const double error = errors.hi;
+  s.take(errors.lo, errors.hi, rounded, false);
   s.take_worst(ok, {c.row.row, c.row.column(v.column), v.logit, v.distance, g, v.exact.lo, v.exact.hi, error,
                     std::isnan(ratio) ? kInf : ratio});
   if (!ok && c.tally.first(Check::element))

@@ -18,7 +18,7 @@ void Resolution::row(double limit) {
     const double element = mass_ > 0 ? number(room_ / mass_) : sum_;
     const double most = limit_ > 0 ? limit_ / mass_ : limit;
     element_ = std::max(element_, element);
-    common_ = std::max(common_, std::min(number(sum_), element));
+    common_ = std::max(common_, number(sum_));
     over_limit_ = std::max(over_limit_, number(element / most));
     ++rows_;
   }
@@ -62,15 +62,14 @@ double before_rounding(const RowContext& c, double g, double p) {
   return std::clamp(p, all.lo, all.hi);
 }
 
-/// The relative error from which a right output of exact size p is certainly refused. `most` is the largest
-/// number that passes. For narrower outputs the error must go past the last number that rounds to `most`.
-double certainly_refused(const RowContext& c, double p, double most) {
-  if (!(most < kInf)) return kInf;
-  if (c.terms.narrows) most = rounds_to(c.out, round_to(c.out, most)).hi;
-  return (most - p) / p;
-}
-
 }  // namespace
+
+double certainly_refused(const Terms& terms, Dtype out, double size, double room) {
+  double most = size + room;
+  if (!(most < kInf)) return kInf;
+  if (terms.narrows) most = rounds_to(out, round_to(out, most)).hi;
+  return most - size;
+}
 
 bool judge_element(const RowContext& c, std::int64_t j, double g, std::uint64_t bits) {
   const RowTruth& t = *c.row.truth;
@@ -106,16 +105,18 @@ bool judge_element(const RowContext& c, std::int64_t j, double g, std::uint64_t 
     ratio = room > 0 ? (p - seen) / room : kInf;
   }
   if (p > c.terms.w_out)
-    s.resolution.element(p, limit.upper_hi - p + w, certainly_refused(c, p, limit.upper_hi + w));
+    s.resolution.element(p, limit.upper_hi - p + w,
+                         certainly_refused(c.terms, c.out, p, limit.upper_hi - p + w) / p);
 
   const Enclosure exact{t.lo[i], t.hi[i]};
-  const double error = ulp_error(c.out, g, exact).hi;
+  const Enclosure errors = ulp_error(c.out, g, exact);
+  const double error = errors.hi;
   // If the truth was rounded to another format, a rounding that the enclosure leaves open does not count as
   // correct.
   const bool rounded = c.rounded == c.out && !t.rounded.empty()
                            ? bits == t.rounded[i]
                            : encode(c.out, exact.lo) == bits && encode(c.out, exact.hi) == bits;
-  s.take(error, rounded, !(A < 0.6931471805599453) || !(b.w < p));
+  s.take(errors.lo, errors.hi, rounded, !(A < 0.6931471805599453) || !(b.w < p));
   s.take_worst(ok, {c.row.row, c.row.column(j), t.x[i], t.d[i], g, t.lo[i], t.hi[i], error,
                     std::isnan(ratio) ? kInf : ratio});
   if (!ok && tally.first(Check::element))
@@ -295,11 +296,15 @@ void judge_probabilities(const RowContext& c, const RowOutput& got) {
       c.tally.at(Check::special).detail =
           fmt::format("row {}: a softmax of one logit must be 1, got {:a}", c.row.row, got.values[0]);
   }
-  judge_coherence(c, got);
+  judge_side_by_side(c, got);
   judge_row_sum(c, got.values);
   if (!c.terms.narrows) c.statistics.resolution.sum(c.bounds->row_sum);
-  judge_monotone(c, got);
   judge_range(c, got);
+}
+
+void judge_side_by_side(const RowContext& c, const RowOutput& got) {
+  judge_coherence(c, got);
+  judge_monotone(c, got);
   judge_argmax(c, got);
 }
 

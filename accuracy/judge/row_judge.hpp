@@ -37,11 +37,12 @@ class Resolution {
     sum_ = std::min(sum_, refused);
   }
   /// One logarithm with this weight. It may be off by `room`; a pass has meaning while `room` is at most
-  /// `limit`.
-  void logarithm(double weight, double room, double limit) {
+  /// `limit`. A right one that is off by `refused` more is certainly refused.
+  void logarithm(double weight, double room, double limit, double refused) {
     mass_ += weight;
     room_ += weight * room;
     limit_ += weight * limit;
+    sum_ = std::min(sum_, refused);
   }
   /// If all outputs of the row, or its sum, are off by this same relative amount, they are certainly refused.
   void sum(double refused) { sum_ = std::min(sum_, refused); }
@@ -65,6 +66,10 @@ class Resolution {
   double element_ = 0, common_ = 0, over_limit_ = 0;
   std::int64_t rows_ = 0;
 };
+
+/// The error from which a right output of exact size `size` is certainly refused, if it may be off by `room`.
+/// For narrower outputs the error must go past the last number that rounds to the largest that passes.
+double certainly_refused(const Terms& terms, Dtype out, double size, double room);
 
 /// The largest error of a typical output that may stay unseen in a pass: 1e-3 for f32 outputs. For narrower
 /// outputs two units of roundoff, the smallest value that two ulp can have.
@@ -119,6 +124,9 @@ struct RowContext {
 
 /// Judges the softmax outputs of a finite or masked row.
 void judge_probabilities(const RowContext& c, const RowOutput& got);
+/// Judges what the outputs of one row say of each other, where the error of the sum cancels: coherence, order
+/// and argmax.
+void judge_side_by_side(const RowContext& c, const RowOutput& got);
 /// Judges only the sum of the softmax outputs.
 void judge_row_sum(const RowContext& c, std::span<const double> values);
 /// Judges, by policy, the softmax outputs of a row that is all -inf or holds +inf or NaN.

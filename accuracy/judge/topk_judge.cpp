@@ -85,13 +85,8 @@ void judge_order_of_probs(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   if (!c.bounds) return;  // special rows: probabilities are NaN or 0, any distinct indices are right
   const auto own = [&](std::size_t i) { return exp_error(c.terms, t, *c.shift, i) + lam(c.terms.D_own); };
-  // Relative to the computed sum, which is off by up to e^b in both directions. An approximate quotient may
-  // be off by two more smallest subnormals.
-  const double quotient = c.claim.division == Division::approximate ? 2.5 : 0.5;
-  // For a kept exp, the numerator and each of its rescales may have vanished: ROW_CHECKS.md section 6.
-  const double vanished = c.bounds->eta_s * (c.terms.kept ? 4 : 1);
-  const double w =
-      (vanished + quotient * min_subnormal(Dtype::f32)) * std::exp(2 * c.bounds->b + 2 * lam(c.terms.D));
+  // Relative to the computed sum, which is off by up to e^b in both directions: ROW_CHECKS.md section 6.
+  const double w = c.bounds->w_quotient * std::exp(2 * c.bounds->b + 2 * lam(c.terms.D));
   const auto range = [&](std::size_t i) {
     return Enclosure{t.lo[i] * std::exp(-own(i)) - w, t.hi[i] * std::exp(own(i)) + w};
   };
@@ -211,6 +206,40 @@ void judge_selected_probabilities(const RowContext& c, const RowOutput& got) {
   }
 }
 
+/// The values of softmax_topk beside each other: the selected columns, as a row of their own.
+void judge_selected_side_by_side(const RowContext& c, const RowOutput& got) {
+  const RowTruth& t = *c.row.truth;
+  // Logits that the kernel computes itself may have another order.
+  if (!c.bounds || !t.slack.empty()) return;
+  const auto n = std::min(got.indices.size(), static_cast<std::size_t>(selectable(c.claim, t)));
+  if (n == 0) return;
+  RowTruth row;
+  row.kind = t.kind, row.m = t.m, row.s = t.s, row.lse = t.lse;
+  RoundedShift shift;
+  JudgedPart part;
+  for (std::size_t r = 0; r < n; ++r) {
+    const auto i = static_cast<std::size_t>(got.indices[r]);
+    row.x.push_back(t.x[i]), row.d.push_back(t.d[i]), row.lo.push_back(t.lo[i]), row.hi.push_back(t.hi[i]);
+    row.finite += std::isfinite(t.d[i]);
+    row.order.push_back(static_cast<std::int32_t>(r));
+    shift.f.push_back(c.shift->f[i]), shift.delta.push_back(c.shift->delta[i]);
+    part.columns.push_back(c.row.column(got.indices[r]));
+  }
+  std::ranges::stable_sort(row.order, std::ranges::greater(),
+                           [&](std::int32_t r) { return row.x[static_cast<std::size_t>(r)]; });
+  row.argmax = row.order.front();
+  const auto top = static_cast<std::size_t>(row.argmax);
+  if (std::isinf(row.d[top])) return;
+  // With select=probs the row's maximum may be left out. The errors of both shifts then count.
+  const double of_top = shift.delta[top];
+  for (double& delta : shift.delta) delta += c.terms.kept || c.terms.any_shift ? of_top : -of_top;
+  RowBounds bounds;
+  bounds.w = c.bounds->w, bounds.anchor = c.bounds->anchor;
+  const RowCase selected{&row, c.row.row, &part};
+  const RowContext own{c.claim, c.terms, c.rounded, c.out, selected, &bounds, &shift, c.tally, c.statistics};
+  judge_side_by_side(own, {got.values.first(n), got.bits.first(n), {}});
+}
+
 void judge_gathered_logits(const RowContext& c, const RowOutput& got) {
   const RowTruth& t = *c.row.truth;
   const auto full = static_cast<std::size_t>(selectable(c.claim, t));
@@ -278,7 +307,7 @@ void judge_topk(const RowContext& c, Op op, const RowOutput& got, const RowConte
   if (op == Op::topk)
     judge_gathered_logits(c, got);
   else if (op == Op::softmax_topk)
-    judge_selected_probabilities(c, got);
+    judge_selected_probabilities(c, got), judge_selected_side_by_side(c, got);
   else if (in_order() == before && op == Op::log_softmax_topk)
     judge_logs(c, op, got);
   else if (in_order() == before)

@@ -17,6 +17,7 @@
 #include "accuracy/case/before_launch.hpp"
 #include "accuracy/probes/probes.hpp"
 #include "kernels/declaration.hpp"
+#include "kernels/fault_kind.hpp"
 #include "reference/hash/draws.hpp"
 
 namespace assay {
@@ -159,7 +160,11 @@ Span sum_by_readers(const Variant& v, const Terms& terms, const Output& got, std
   return d;
 }
 
+/// A launch that is refused shows no sum, and says nothing of the case: it has other rows, and often more of
+/// them.
 MeasuredSum launch_failed(const Output& got, std::int64_t V, std::int64_t rows) {
+  if (says_no(got.fault_kind))
+    return {0, fmt::format("a launch of {} rows of {} columns was refused: {}", rows, V, got.fault)};
   MeasuredSum m{0, "a launch failed: " + got.fault};
   m.went_wrong = {fmt::format("{} rows of {} columns, to measure the sum: {}", rows, V, got.fault),
                   got.ended,

@@ -126,12 +126,13 @@ Fit fit(Variant v, const Claim& claim, const Case& c, Op op, const WrittenRows& 
   if (last >= 0) {
     const auto at = std::find(rows.begin(), rows.end(), last);
     std::rotate(rows.begin(), at, at + 1);
-    return fails() ? Fit::none : Fit::weak;
+    return fails() || !(j.statistics.resolution.of_element() < 1) ? Fit::none : Fit::weak;
   }
   if (std::any_of(wrong.begin(), wrong.end(),
                   [&](std::int64_t row) { return j.unjudged_rows.contains(row); }))
     return Fit::outside;
-  if (weak()) return Fit::weak;
+  // A bound that allows any output, 0 too, explains none.
+  if (weak()) return j.statistics.resolution.of_element() < 1 ? Fit::weak : Fit::none;
   return j.rows_judged > 0 ? Fit::passes : Fit::outside;
 }
 

@@ -31,6 +31,7 @@ Judgement::Judgement(const Variant& variant, const Case& c, Op op, ErrorProfile*
       terms_(limited(terms_of(variant.claim, variant.backend, variant.out(), c.V()), limit)) {
   // If the logits are not known exactly, the rounding of their differences is not known either.
   if (c.loose()) terms_.any_shift = true;
+  statistics.keeps_ends = max_ulp.has_value();
 }
 
 void Judgement::judge_rows(const WrittenRows& run, bool first) {
@@ -243,12 +244,12 @@ void Judgement::judge_backward_row(std::int64_t row, const RowOutput& got, bool 
 }
 
 void Judgement::judge_promise(const RowCase& row) {
-  for (; promised_ < statistics.ulp.size(); ++promised_) {
-    const auto error = static_cast<double>(statistics.ulp[promised_]);
-    if (!tally.judge(Check::max_ulp, error, error, *max_ulp_, *max_ulp_) && tally.first(Check::max_ulp))
+  for (; promised_ < statistics.ends.size(); ++promised_) {
+    const auto [least, most] = statistics.ends[promised_];
+    if (!tally.judge(Check::max_ulp, least, most, *max_ulp_, *max_ulp_) && tally.first(Check::max_ulp))
       tally.at(Check::max_ulp).detail =
-          fmt::format("row {}: an element is {:.6g} ulp from the exact value, {:g} were promised", row.row,
-                      error, *max_ulp_);
+          fmt::format("row {}: an element is {:.10g} ulp from the exact value, {:g} were promised", row.row,
+                      least, *max_ulp_);
   }
 }
 

@@ -223,8 +223,12 @@ ReportData grade(const std::vector<Graded>& cases, const GradeOptions& options) 
     if (std::none_of(data.families.begin(), data.families.end(), known))
       data.families.push_back({g.name, g.why});
   }
-  // A wrong declaration is refused before anything is read.
-  variant_of(options, Dtype::f32, Dtype::f32, 1);
+  // A wrong declaration is refused before anything is read. Some words need 16-bit outputs.
+  try {
+    variant_of(options, Dtype::f32, Dtype::f16, 1);
+  } catch (const InputError&) {
+    variant_of(options, Dtype::f32, Dtype::f32, 1);
+  }
   Grading(cases, options, data).run();
   std::sort(data.keys.begin(), data.keys.end(),
             [](const KeyInfo& a, const KeyInfo& b) { return a.key < b.key; });

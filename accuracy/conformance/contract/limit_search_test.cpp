@@ -122,6 +122,22 @@ TEST(LimitSearch, FewNumbersOfRows) {
   }
 }
 
+/// A launch that measures a sum has more rows, and is refused. That says nothing of the wrong rows.
+TEST(LimitSearch, AWrongResultIsNoLimit) {
+  for (const std::int64_t most : {1, 2, 4}) {
+    Variant v = strangers::stranger(strangers::two_pass), inner = v;
+    inner.run = [run = v.run, most](const Problem& p, const Buffers& b, const Stream& s) {
+      run(p, b, s);
+      for (std::int64_t j = 0; p.rows == most && j < p.V; ++j)
+        static_cast<float*>(b.probs)[(most - 1) * p.out_pitch + j] *= 0.75F;
+    };
+    v.limits = undeclared_limits(), v.run = {};
+    const auto few = [most](const Problem& p, auto) { return p.rows <= most ? kRun : kNo; };
+    v.launcher = std::make_shared<Refusing>(inner, few);
+    EXPECT_FALSE(check_limits(v, {"rows", "layout"}).right) << most;
+  }
+}
+
 TEST(LimitSearch, LongRowsThatEndTheProcess) {
   // The group was left before any short row was tried.
   const Variant v = undeclared("safe_block/f32@host",

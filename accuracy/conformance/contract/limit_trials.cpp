@@ -236,10 +236,12 @@ std::vector<FoundLimit> listed_lengths(const Line& line, const May& may) {
   return {{fmt::format("V_in={{{}}}", fmt::join(all, ", ")), line.seen(line.refused.begin()->first)}};
 }
 
-bool refused_in(const std::vector<Record>& records, const char* group) {
-  return std::any_of(records.begin(), records.end(), [&](const Record& r) {
+/// The first launch of this group that was refused; null if there is none.
+const Record* refused_in(const std::vector<Record>& records, const char* group) {
+  const auto at = std::ranges::find_if(records, [&](const Record& r) {
     return r.group == group && r.V > 0 && r.rows > 0 && fails(r) && says_no(r);
   });
+  return at == records.end() ? nullptr : &*at;
 }
 
 /// The row length that most cases of the group `rows` have.
@@ -256,7 +258,8 @@ std::int64_t length_of_rows(const std::vector<Record>& records) {
 
 std::vector<FoundLimit> rows_limits(Trials& trials, const std::vector<Record>& records, const May& may) {
   // The number of rows of a square follows from its length, and has no limit of its own.
-  if (trials.squares() || !refused_in(records, "rows")) return {};
+  const Record* const big = refused_in(records, "rows") ? nullptr : refused_in(records, "big");
+  if (trials.squares() || (!big && !refused_in(records, "rows"))) return {};
   const auto held_at = [&](std::int64_t V, int k) {
     Line line{"rows",
               "rows_multiple",
@@ -270,14 +273,16 @@ std::vector<FoundLimit> rows_limits(Trials& trials, const std::vector<Record>& r
   };
   const std::int64_t V = length_of_rows(records);
   Line line = held_at(V, trials.usual_k(V));
-  if (line.good.empty()) {
+  const bool known = !line.good.empty();
+  if (!known) {
     const std::optional<CaseShape> good = trials.known_good();
     if (!good) return {};
     line = held_at(good->V, good->k);
     line.takes(trials, good->rows);
-  } else if (line.refused.empty()) {
-    return {};  // rows that are refused at other lengths show no limit on rows
   }
+  if (big) line.takes(trials, big->rows);  // only `big` has so many
+  // Rows that are refused at other lengths show no limit on rows.
+  if (line.refused.empty() && (known || big)) return {};
   if (line.good.size() < kEnough)
     for (const std::int64_t n :
          {1,   2,   3,   4,   5,   6,   7,   8,   9,    12,   15,   16,   20,   24,  28,  31,
@@ -289,7 +294,8 @@ std::vector<FoundLimit> rows_limits(Trials& trials, const std::vector<Record>& r
 }
 
 std::vector<FoundLimit> length_limits(Trials& trials, const std::vector<Record>& records, const May& may) {
-  if (!refused_in(records, "shapes")) return {};
+  const Record* const big = refused_in(records, "shapes") ? nullptr : refused_in(records, "big");
+  if (!big && !refused_in(records, "shapes")) return {};
   const auto held_at = [&](std::int64_t rows, const std::function<int(std::int64_t)>& k) {
     Line line{"V",
               "V_multiple",
@@ -319,6 +325,9 @@ std::vector<FoundLimit> length_limits(Trials& trials, const std::vector<Record>&
                                : held_at(good->rows, [k](std::int64_t) { return k; });
     line.takes(trials, good->V);
   }
+  // Only `big` has rows of this length.
+  if (big)
+    for (const std::int64_t n : {big->V, big->V + 1}) line.takes(trials, n);
   // Smallest first. If a kernel ends its process, the records may show only long rows.
   if (line.good.size() < kEnough)
     for (const std::int64_t n :
