@@ -54,6 +54,7 @@ std::string lengths_tried(const std::vector<Record>& records) {
   constexpr std::int64_t kTo = 4096;  // the whole check tries all lengths up to this
   std::set<std::int64_t> tried, longer;
   std::int64_t rows = 0;
+  int k = 0;
   bool came_back = false;
   for (const Record& r : records) {
     came_back = came_back || r.status == Status::pass;
@@ -64,19 +65,21 @@ std::string lengths_tried(const std::vector<Record>& records) {
       tried.insert(r.V);
     else
       longer.insert(r.V);
+    k = std::max(k, r.k);
     // The group `big` judges only a few of its rows. A launch of many rows that hung or crashed shows nothing
     // of them: often a few rows were launched first, and these never came back.
     if (r.group != "big" && r.status != Status::hung && r.status != Status::crashed)
       rows = std::max(rows, r.rows);
   }
   const std::span<const conformance::Vocabulary> known = conformance::vocabularies();
-  return fmt::format("{} of {} row lengths to {} and {} of {} vocabularies were tried, and {}",
+  return fmt::format("{} of {} row lengths to {} and {} of {} vocabularies were tried, and {}{}",
                      grouped(static_cast<std::int64_t>(tried.size())), grouped(kTo), grouped(kTo),
                      std::ranges::count_if(known, [&](const auto& v) { return longer.contains(v.V); }),
                      known.size(),
                      rows > 0    ? "up to " + grouped(rows) + " rows"
                      : came_back ? "no launch with an element"
-                                 : "no launch came back");
+                                 : "no launch came back",
+                     k > 0 ? fmt::format(", k to {}", k) : "");
 }
 
 KeyConformance conformance_of(const std::vector<Record>& records) {

@@ -154,11 +154,9 @@ std::vector<Record> ConformanceRun::records() const {
 bool ConformanceRun::holds() const { return runner_->holds(); }
 
 ConformanceResult ConformanceRun::explained() {
-  if (options_.fail_fast && is_wrong())
-    runner_->leave_rest(first_);
-  else
-    go_on(Stage::last);
-  if (runner_->stopped()) runner_->leave_rest(first_);
+  const auto enough = [this] { return options_.fail_fast && is_wrong(); };
+  if (!enough()) go_on(Stage::last);
+  if (enough()) runner_->leave_rest(first_);
   require_operands(runner_->records, first_);
   ConformanceResult result;
   result.planned = static_cast<std::int64_t>(runner_->records.size());

@@ -116,6 +116,16 @@ TEST(OwnObject, NoMacroOrOverloadOfTheFileComesBetween) {
   EXPECT_NE(hijack, kRight);
 }
 
+TEST(OwnObject, AnErrorThatTheFunctionReturnsMayNotBeLost) {
+  const std::string text =
+      "int softmax(const float* in, float* out, int rows, int V) { rows_of(in, out, rows, V, 1.0f); return 0; "
+      "}\n";
+  const std::string rest = " softmax(const float* in, float* out, int rows, int V)";
+  EXPECT_EQ(judged(text, ("int" + rest).c_str()), kRight);
+  const std::string said = judged(text, ("void" + rest).c_str());
+  EXPECT_NE(said.find("softmax returns a value, and --entry says void"), std::string::npos) << said;
+}
+
 TEST(OwnObject, NothingOfTheAdapterIsReplaced) {
   const std::string wrong = "#define FACTOR 1.05f\n" + std::string(kLauncher);
   const auto refused = [&](const std::string& text, const char* why) {

@@ -69,7 +69,7 @@ Slot slot_of(const Parameter& p) {
 
 std::string call_source(const std::vector<EntrySignature>& entries, const std::string& suffix) {
   const std::string misfit = "assay_misfit" + suffix, number = "assay_number" + suffix,
-                    own = "assay_own_integer" + suffix;
+                    own = "assay_own_integer" + suffix, nothing = "assay_nothing" + suffix;
   std::string named, t;
   t += "struct " + misfit + " {\n  int place;\n};\n";
   t += "template <class T>\nstatic T " + number +
@@ -81,6 +81,8 @@ std::string call_source(const std::vector<EntrySignature>& entries, const std::s
   t += "struct " + own +
        " {\n  long long n;\n  int place;\n  template <class T>\n  operator T() const {\n    return " +
        number + "<T>(n, place);\n  }\n};\n";
+  t += "template <class T>\nstruct " + nothing + " {\n  static constexpr bool value = false;\n};\n";
+  t += "template <>\nstruct " + nothing + "<void> {\n  static constexpr bool value = true;\n};\n";
   for (std::size_t e = 0; e < entries.size(); ++e) {
     const EntrySignature& s = entries[e];
     const std::string at = std::to_string(e), name = "assay_call_" + at + suffix;
@@ -114,8 +116,14 @@ std::string call_source(const std::vector<EntrySignature>& entries, const std::s
     const std::string parameters = "(void* const* p, const long long* n, const float* r, int* misfit)";
     t += "extern \"C\" __attribute__((visibility(\"hidden\"))) long long " + name + parameters + ";\n";
     t += "extern \"C\" long long " + name + parameters + " {\n  (void)p, (void)n, (void)r;\n  try {\n    ";
-    t += std::string(s.returned == Returned::nothing ? "" : "return static_cast<long long>(") + s.function +
-         "(" + arguments + (s.returned == Returned::nothing ? ");\n    return 0;\n" : "));\n");
+    const std::string call = s.function + "(" + arguments + ")";
+    // An error that a function returns would be lost.
+    if (s.returned == Returned::nothing)
+      t += call + ";\n    static_assert(" + nothing + "<decltype(" + call +
+           ")>::value, \"the file's function " + s.function +
+           " returns a value, and --entry says void\");\n    return 0;\n";
+    else
+      t += "return static_cast<long long>(" + call + ");\n";
     t += "  } catch (const " + misfit + "& e) {\n    *misfit = e.place;\n    return 0;\n  }\n}\n";
   }
   return without_macros("static auto return") + named + without_macros(t) + t;
