@@ -199,9 +199,10 @@ void note_element(const BackwardContext& c, std::size_t i, double g, std::uint64
   const Enclosure errors = std::isinf(g) && ok ? Enclosure{0, 0} : ulp_error(c.out, g, x);
   const double error = errors.hi;
   const double middle = 0.5 * (x.lo + x.hi);
-  s.take(errors.lo, errors.hi, encode(c.out, x.lo) == bits && encode(c.out, x.hi) == bits,
+  // Beyond f32's numbers an error is only large.
+  const double most = std::isfinite(error) ? std::min(error, 1e30) : error;
+  s.take(std::min(errors.lo, most), most, encode(c.out, x.lo) == bits && encode(c.out, x.hi) == bits,
          !(bound < std::fabs(middle)));
-  if (std::isfinite(error)) s.ulp.back() = static_cast<float>(std::min(error, 1e30));
   const double ratio = far / bound, sum = 0.5 * (r.s.lo + r.s.hi);
   s.take_worst(ok, {c.number, static_cast<std::int64_t>(i), r.dy[i], r.dy[i] - sum, g, x.lo, x.hi, error,
                     std::isnan(ratio) ? kInf : ratio});

@@ -26,14 +26,15 @@ class HeadAndTail {
     double least = std::numeric_limits<double>::infinity();
     const std::size_t n = least_.size();
     const bool rescaled = t_.online || t_.kept;
+    std::vector<double> tails(n + 1, 0);  // from the smallest term up: a difference of sums would lose it
+    for (std::size_t i = n; i > 0; --i) tails[i - 1] = tails[i] + own_[i - 1];
     for (std::size_t wanted = 1; wanted < n; wanted *= 2) {
       const std::size_t r = rescaled ? with_equals(wanted) : wanted;
       const double heads = least_[r - 1], q = 1 - heads;
       if (r == n || !(q < 1)) continue;
       const double among_heads = std::min(static_cast<double>(r - 1), h_) * lam_u_;
       const double of_heads = absolute_[r - 1], of_all = absolute_[n - 1];
-      const double tail = std::max(0.0, most_[n - 1] - most_[r - 1]) +
-                          (rescaled ? (t_.flush > 0 ? 4 : 2) * of_all : of_all - of_heads);
+      const double tail = tails[r] + (rescaled ? (t_.flush > 0 ? 4 : 2) * of_all : of_all - of_heads);
       const double above =
           std::log(most_[r - 1] + (rescaled ? 0 : of_heads) + 2 * tail * std::exp(h_ * lam_u_)) + among_heads;
       const double alone = std::log(std::max(most_[r - 1], heads)) + among_heads + lam(std::max(0.0, q));
@@ -48,6 +49,7 @@ class HeadAndTail {
  private:
   void add(double least, double most, double absolute) {
     const bool first = least_.empty();
+    own_.push_back(most);
     least_.push_back((first ? 0 : least_.back()) + least);
     most_.push_back((first ? 0 : most_.back()) + most);
     absolute_.push_back((first ? 0 : absolute_.back()) + absolute);
@@ -63,6 +65,7 @@ class HeadAndTail {
   const RowTruth& row_;
   const AbsoluteErrors& errors_;
   double lam_u_, h_;
+  std::vector<double> own_;                      // of each term: p e^e0
   std::vector<double> least_, most_, absolute_;  // of the first 1, 2, ... terms: sum p, sum p e^e0, errors
 };
 

@@ -26,9 +26,10 @@ struct AbsoluteErrors {
 /// Bounds |ln(computed sum / exact)| of a sum whose terms differ greatly in size: the smallest bound over
 /// heads of 1, 2, 4, ... terms, by descending probability. The error of an addition is at most its smaller
 /// operand, so what is added to a head counts at most twice, in any order, and so do its absolute errors
-/// (HeadTail.safe_head_tail). In an online sum those of a term count four times, and a head holds all equal
-/// logits (OnlineHeadAbove.online_head_above, online_head_below). `grown`: p (e^e0 - 1) of every term, e0 its
-/// log-error before the additions; `share`: the share of epsilon, which is one more term.
+/// (HeadTail.head_above and head_below, of the rounded exps). In an online sum those of a term count four
+/// times, and a head holds all equal logits (OnlineHeadAbove.online_head_above, online_head_below). `grown`:
+/// p (e^e0 - 1) of every term, e0 its log-error before the additions; `share`: the share of epsilon, which is
+/// one more term.
 double by_head(const Terms& t, const RowTruth& row, double h, const std::vector<double>& grown, double share,
                const AbsoluteErrors& errors);
 

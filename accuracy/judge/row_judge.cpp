@@ -65,10 +65,11 @@ double before_rounding(const RowContext& c, double g, double p) {
 }  // namespace
 
 double certainly_refused(const Terms& terms, Dtype out, double size, double room) {
-  double most = size + room;
+  const double most = size + room, least = std::max(0.0, size - room);
   if (!(most < kInf)) return kInf;
-  if (terms.narrows) most = rounds_to(out, round_to(out, most)).hi;
-  return most - size;
+  if (!terms.narrows) return room;
+  return std::max(rounds_to(out, round_to(out, most)).hi - size,
+                  size - rounds_to(out, round_to(out, least)).lo);
 }
 
 bool judge_element(const RowContext& c, std::int64_t j, double g, std::uint64_t bits) {
@@ -158,7 +159,7 @@ void judge_coherence(const RowContext& c, const RowOutput& got) {
                              ? std::fabs(log_ratio)
                              : std::min(std::fabs(log_ratio), std::fabs(log_ratio - c.shift->delta[j]));
     double bound = k.eps(c.shift->f[j]) + fixed + lam(b.w / g);
-    if (k.kept) bound += kept + std::fabs(t.d[j]) * k.kept_slope();
+    if (k.kept) bound += kept + (std::fabs(t.d[j]) + std::fabs(t.d[a])) * k.kept_slope();
     if (!t.slack.empty() || (k.any_shift && !k.kept)) bound += c.shift->delta[j];
     // Four doubles of 2^-52 relative width and four operations contribute to the error; x - m itself is
     // rounded.

@@ -68,7 +68,8 @@ class Resolution {
 };
 
 /// The error from which a right output of exact size `size` is certainly refused, if it may be off by `room`.
-/// For narrower outputs the error must go past the last number that rounds to the largest that passes.
+/// For narrower outputs the error must go past the last number that rounds to the largest that passes, or to
+/// the smallest: whichever is further.
 double certainly_refused(const Terms& terms, Dtype out, double size, double room);
 
 /// The largest error of a typical output that may stay unseen in a pass: 1e-3 for f32 outputs. For narrower

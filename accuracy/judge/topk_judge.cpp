@@ -232,7 +232,7 @@ void judge_selected_side_by_side(const RowContext& c, const RowOutput& got) {
   if (std::isinf(row.d[top])) return;
   // With select=probs the row's maximum may be left out. The errors of both shifts then count.
   const double of_top = shift.delta[top];
-  for (double& delta : shift.delta) delta += c.terms.kept || c.terms.any_shift ? of_top : -of_top;
+  for (double& delta : shift.delta) delta += c.terms.any_shift ? of_top : -of_top;
   RowBounds bounds;
   bounds.w = c.bounds->w, bounds.anchor = c.bounds->anchor;
   const RowCase selected{&row, c.row.row, &part};

@@ -17,7 +17,6 @@
 #include "accuracy/case/before_launch.hpp"
 #include "accuracy/probes/probes.hpp"
 #include "kernels/declaration.hpp"
-#include "kernels/fault_kind.hpp"
 #include "reference/hash/draws.hpp"
 
 namespace assay {
@@ -160,17 +159,15 @@ Span sum_by_readers(const Variant& v, const Terms& terms, const Output& got, std
   return d;
 }
 
-/// A launch that is refused shows no sum, and says nothing of the case: it has other rows, and often more of
-/// them.
-MeasuredSum launch_failed(const Output& got, std::int64_t V, std::int64_t rows) {
-  if (says_no(got.fault_kind))
-    return {0, fmt::format("a launch of {} rows of {} columns was refused: {}", rows, V, got.fault)};
+MeasuredSum launch_failed(const Output& got, std::int64_t V) {
   MeasuredSum m{0, "a launch failed: " + got.fault};
-  m.went_wrong = {fmt::format("{} rows of {} columns, to measure the sum: {}", rows, V, got.fault),
+  m.rows = got.rows;
+  m.went_wrong = {fmt::format("{} rows of {} columns, to measure the sum: {}", m.rows, V, got.fault),
                   got.ended,
                   {},
                   0,
                   got.fault_kind};
+  if (m.was_refused()) m.saw = m.went_wrong.fault;
   return m;
 }
 
@@ -208,7 +205,7 @@ MeasuredSum measure_chain(const Variant& v, const Terms& terms, std::int64_t V, 
     }
     const Output got = launch_on(v, logits, 1, {}, at_least);
     if (!got.skipped.empty()) return not_measured("outside the declared limits: " + got.skipped);
-    if (!got.fault.empty()) return launch_failed(got, V, std::max<std::int64_t>(rows, at_least));
+    if (!got.fault.empty()) return launch_failed(got, V);
     double readers = 1;
     for (const double x : y) readers += std::exp(x);
     const Span alone = sum_by_readers(v, terms, got, kScales, leaf, columns, y);
@@ -275,7 +272,7 @@ MeasuredSum measure(const Variant& v, std::int64_t V, std::int64_t at_least) {
       for (std::int64_t j = 0; j < V; ++j) logits.set(k, j, j == leaf ? 0 : t[static_cast<std::size_t>(k)]);
     const Output got = launch_on(v, logits, 1, {}, at_least);
     if (!got.skipped.empty()) return not_measured("outside the declared limits: " + got.skipped);
-    if (!got.fault.empty()) return launch_failed(got, V, std::max<std::int64_t>(logits.rows, at_least));
+    if (!got.fault.empty()) return launch_failed(got, V);
     std::vector<double> lost;
     const std::optional<double> alone = least_sum(v, terms, got, scales + 1, leaf);
     for (int k = 0; k < scales; ++k) {
@@ -290,10 +287,10 @@ MeasuredSum measure(const Variant& v, std::int64_t V, std::int64_t at_least) {
       tried_few = true;
       const Tensor few = rows_of_few(v, V, leaf, t.back());
       const Output of_few = launch_on(v, few, 1, {}, at_least);
-      if (!of_few.fault.empty()) return launch_failed(of_few, V, std::max<std::int64_t>(few.rows, at_least));
+      if (!of_few.fault.empty()) return launch_failed(of_few, V);
       refuted =
           of_few.skipped.empty() ? off_in_rows_of_few(v, terms, of_few, few, leaf, *alone) : std::string();
-      if (!refuted.empty()) return {0, refuted, {}, refuted};
+      if (!refuted.empty()) return {.saw = refuted, .refuted = refuted};
     }
     const double additions = additions_on_path(lost.data(), scales);
     if (additions > most) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "kernels/candidate.hpp"
+#include "kernels/fault_kind.hpp"
 #include "kernels/registry.hpp"
 
 namespace assay {
@@ -16,11 +17,14 @@ namespace assay {
 struct MeasuredSum {
   std::int64_t height = 0;  // upper bound of the additions on the longest path seen; 0: not measured
   std::string saw;          // what was seen, or why nothing was
-  /// A launch that went wrong during the measurement; its fault is one sentence. It counts against the
-  /// kernel, whatever the launch was made for.
+  /// A launch that went wrong during the measurement, and its rows; its fault is one sentence. It counts
+  /// against the kernel, but for a refused launch of other rows than the case has.
   LaunchOutcome went_wrong = {};
+  std::int64_t rows = 0;
   /// Not empty if a row of a few large terms has a sum that no order of additions explains.
   std::string refuted = {};
+
+  bool was_refused() const { return says_no(went_wrong.kind); }
 };
 
 /// Launches the variant on rows of V logits, with at least `rows` rows in each launch, because a launcher may

@@ -54,7 +54,7 @@ Output launch_on(const Variant& variant, const Tensor& logits, int k, const Laun
       needed * std::max<std::int64_t>(1, logits.V) <= kMostElements)
     return launch_on(variant, repeated(logits, needed), k, options);
   Output o;
-  o.V = logits.V;
+  o.rows = logits.rows, o.V = logits.V;
   if (selects(variant.op)) o.k = std::min(k, variant.max_k);
   const Problem problem = problem_of(variant, variant.op, logits.rows, logits.V, o.k, logits.V);
   Layout layout = fitted(plain_layout(), variant, problem);

@@ -64,8 +64,8 @@ struct Output {
   std::string fault;  // empty, or why the fields below are empty
   Ended ended = Ended::normally;
   FaultKind fault_kind = {};
-  std::string skipped;  // empty, or the declared limit that forbids such rows
-  std::int64_t V = 0;
+  std::string skipped;           // empty, or the declared limit that forbids such rows
+  std::int64_t rows = 0, V = 0;  // of the launch
   int k = 0;
   std::vector<double> value;          // rows x V; NaN where nothing is known
   std::vector<std::int64_t> indices;  // rows x k

@@ -131,7 +131,7 @@ Fit fit(Variant v, const Claim& claim, const Case& c, Op op, const WrittenRows& 
   if (std::any_of(wrong.begin(), wrong.end(),
                   [&](std::int64_t row) { return j.unjudged_rows.contains(row); }))
     return Fit::outside;
-  // A bound that allows any output, 0 too, explains none.
+  // A bound that allows twice the right output, or a logarithm that is off by 1, explains none.
   if (weak()) return j.statistics.resolution.of_element() < 1 ? Fit::weak : Fit::none;
   return j.rows_judged > 0 ? Fit::passes : Fit::outside;
 }

@@ -299,8 +299,23 @@ TEST(Undeclared, ARefusedMeasurementSaysNothingOfTheCase) {
   const CheckResult* const launch = find_check(r, Check::launch);
   ASSERT_NE(launch, nullptr);
   EXPECT_EQ(launch->failed, 0) << launch->detail;
-  EXPECT_NE((r.reason + r.evidence.at(0)).find("was refused: the launcher threw: no plan"), std::string::npos)
-      << r.reason;
+  std::string said = r.reason;
+  for (const std::string& one : r.evidence) said += "\n" + one;
+  EXPECT_NE(said.find("to measure the sum: the launcher threw: no plan"), std::string::npos) << said;
+}
+
+/// It took the case, and refuses a launch of the same shape that would show its sum.
+TEST(Undeclared, WhoRefusesOnlyTheRowsOfAMeasurementFails) {
+  Variant v = stranger(two_pass);
+  v.run = [run = v.run](const Problem& p, const Buffers& b, const Stream& s) {
+    const auto* x = static_cast<const float*>(b.logits);
+    if (p.V > 2 && x[1] < -10 && x[1] == x[2]) throw std::runtime_error("not these");
+    run(p, b, s);
+  };
+  for (const std::int64_t rows : {2, 64}) {
+    const Record r = judged_drift(v, 32000, rows);
+    EXPECT_EQ(r.status == Status::fail, rows == 64) << rows << ": " << r.reason;
+  }
 }
 
 TEST(Undeclared, AnotherSumForManyRowsIsMeasuredThere) {

@@ -65,6 +65,8 @@ class Verdict {
     MeasuredSum seen = !other.empty()     ? MeasuredSum{0, other}
                        : options_.measure ? options_.measure(0)
                                           : MeasuredSum{0, "outputs alone"};
+    // As many rows as the case has were taken once.
+    if (seen.was_refused() && case_.rows() > seen.rows) seen = options_.measure(case_.rows());
     if (refutes(seen)) return refuted(seen);
     if (seen.height > 0) {
       bool outside = false;
@@ -80,7 +82,11 @@ class Verdict {
     // If nothing was launched, or no sum shows, the outputs are judged with roundings of mixed sign.
     const auto n = static_cast<double>(case_.V());
     Judged mixed = judged({kMixedSign * std::sqrt(n), kFewAdditions});
-    if (mixed.passes() && !mixed.weak()) return concluded(mixed);
+    if (mixed.passes() && !mixed.weak()) {
+      Record r = concluded(mixed);
+      if (seen.was_refused()) r.evidence.push_back("judged with roundings of mixed sign: " + seen.saw);
+      return r;
+    }
     Judged serial = judged({});
     if (!serial.passes()) return concluded(serial);
     // The bound is sharp enough if it refuses half of what one of 256 threads adds to the sum, because the
@@ -151,8 +157,11 @@ class Verdict {
     return weak;
   }
 
-  static bool refutes(const MeasuredSum& seen) {
-    return !seen.refuted.empty() || (!seen.went_wrong.ok() && seen.went_wrong.ended != Ended::lost);
+  bool refutes(const MeasuredSum& seen) const {
+    if (!seen.refuted.empty()) return true;
+    if (seen.went_wrong.ok() || seen.went_wrong.ended == Ended::lost) return false;
+    // A refused launch of other rows says nothing of the case, whose launch was not refused.
+    return !seen.was_refused() || seen.rows == case_.rows();
   }
 
   /// A fault that was seen while the sum was measured counts against the kernel.

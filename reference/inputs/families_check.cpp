@@ -62,7 +62,7 @@ void width_edges(Row& r) {
 }
 
 // N(0, 1), and one logit of 8 in the first column, in the last or in the middle. At V = 128256 it is 0.014 of
-// the expected sum: e^8 / (e^8 + V e^0.5). It is not larger, so that exps stored in f16 are normal numbers.
+// the expected sum: e^8 / (e^8 + V e^0.5). It is not larger, so that most exps stored in f16 are normal.
 void peak_at_ends(Row& r) {
   r.normal();
   const std::int64_t at[] = {0, r.V - 1, r.V / 2};

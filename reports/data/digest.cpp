@@ -173,6 +173,7 @@ std::string resolution_line(const std::vector<const KeyTally*>& keys) {
   return resolution_line(coarsest, row, left_out);
 }
 
+/// True if launches came back, and no output was judged: KeyTally::only_came_back() of every key.
 bool only_launched(const Digest& d) {
   std::int64_t passed = 0;
   for (const KeyTally& k : d.keys()) {
@@ -182,6 +183,7 @@ bool only_launched(const Digest& d) {
   return passed > 0;
 }
 
+/// "KEY did not run in one part (FOLDER: no GPU)", of a key that ran in another part; "" if there is none.
 std::string half_run(const Digest& d) {
   for (const KeyTally& k : d.keys())
     if (!k.info.not_run.empty() && k.ran() && k.status[Status::not_run] > 0)
@@ -189,12 +191,15 @@ std::string half_run(const Digest& d) {
   return {};
 }
 
+/// "KEY: V = 3 is none of V_in": the first thing of what --require asks for that a kernel's limits leave out;
+/// "" if there is none.
 std::string uncovered(const Digest& d) {
   for (const auto& [key, contract] : d.about().contracts)
     if (!contract.uncovered.empty()) return key + ": " + contract.uncovered.front();
   return {};
 }
 
+/// True if most cases of a key were too coarse to be judged, or beyond its limits: KeyTally::barely_judged().
 bool judged_in_part(const Digest& d) {
   return std::any_of(d.keys().begin(), d.keys().end(), [&](const KeyTally& k) {
     // The limits of a key of this project are its own; those of another kernel are what is asked.

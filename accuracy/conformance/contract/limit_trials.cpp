@@ -280,7 +280,8 @@ std::vector<FoundLimit> rows_limits(Trials& trials, const std::vector<Record>& r
     line = held_at(good->V, good->k);
     line.takes(trials, good->rows);
   }
-  if (big) line.takes(trials, big->rows);  // only `big` has so many
+  // Only `big` has so many, in longer rows.
+  if (big && !line.good.empty()) line.takes(trials, std::min(big->rows, kMostElements / line.at(1).V));
   // Rows that are refused at other lengths show no limit on rows.
   if (line.refused.empty() && (known || big)) return {};
   if (line.good.size() < kEnough)

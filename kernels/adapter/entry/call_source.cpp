@@ -81,8 +81,11 @@ std::string call_source(const std::vector<EntrySignature>& entries, const std::s
   t += "struct " + own +
        " {\n  long long n;\n  int place;\n  template <class T>\n  operator T() const {\n    return " +
        number + "<T>(n, place);\n  }\n};\n";
-  t += "template <class T>\nstruct " + nothing + " {\n  static constexpr bool value = false;\n};\n";
-  t += "template <>\nstruct " + nothing + "<void> {\n  static constexpr bool value = true;\n};\n";
+  // Of what a status may be: its errors would be lost.
+  t += "template <class T>\nstruct " + nothing + " {\n  static constexpr bool value = !__is_enum(T);\n};\n";
+  for (const char* status : {"int", "bool"})
+    t +=
+        "template <>\nstruct " + nothing + "<" + status + "> {\n  static constexpr bool value = false;\n};\n";
   for (std::size_t e = 0; e < entries.size(); ++e) {
     const EntrySignature& s = entries[e];
     const std::string at = std::to_string(e), name = "assay_call_" + at + suffix;
@@ -117,11 +120,10 @@ std::string call_source(const std::vector<EntrySignature>& entries, const std::s
     t += "extern \"C\" __attribute__((visibility(\"hidden\"))) long long " + name + parameters + ";\n";
     t += "extern \"C\" long long " + name + parameters + " {\n  (void)p, (void)n, (void)r;\n  try {\n    ";
     const std::string call = s.function + "(" + arguments + ")";
-    // An error that a function returns would be lost.
     if (s.returned == Returned::nothing)
       t += call + ";\n    static_assert(" + nothing + "<decltype(" + call +
            ")>::value, \"the file's function " + s.function +
-           " returns a value, and --entry says void\");\n    return 0;\n";
+           " returns a status or a bool: write its type in place of void\");\n    return 0;\n";
     else
       t += "return static_cast<long long>(" + call + ");\n";
     t += "  } catch (const " + misfit + "& e) {\n    *misfit = e.place;\n    return 0;\n  }\n}\n";
