@@ -139,7 +139,7 @@ std::string verdict_text(const std::string& key, const std::vector<Record>& reco
   const Verdict verdict = verdict_of(digest);
   const bool pass = verdict == Verdict::pass || verdict == Verdict::judged_in_part;
   std::string out =
-      head_of(verdict, key, contract, pass ? (quick ? "; quick: " : "; ") + lengths_tried(records) : "");
+      head_of(verdict, key, contract, pass && quick ? "; quick: " + lengths_tried(records) : "");
   if (verdict == Verdict::not_judged || verdict == Verdict::judged_in_part)
     out += "  " + verdict_reason(digest) + "\n";
   if (!unsandboxed.empty()) out += "  not sandboxed: " + unsandboxed + "\n";

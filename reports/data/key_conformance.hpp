@@ -20,7 +20,7 @@ struct GroupTally : StatusCounts {
 std::vector<GroupTally> tally_groups(const std::vector<Record>& records);
 
 /// "683 of 4,096 row lengths to 4,096 and 4 of 40 vocabularies were tried, and up to 257 rows, k to 64": a
-/// check says this beside its verdict.
+/// quick check says this beside its verdict.
 std::string lengths_tried(const std::vector<Record>& records);
 
 struct KeyConformance {
