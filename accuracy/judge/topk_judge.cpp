@@ -307,10 +307,12 @@ void judge_topk(const RowContext& c, Op op, const RowOutput& got, const RowConte
   if (op == Op::topk)
     judge_gathered_logits(c, got);
   else if (op == Op::softmax_topk)
-    judge_selected_probabilities(c, got), judge_selected_side_by_side(c, got);
+    judge_selected_probabilities(c, got);
+  if (op == Op::softmax_topk && in_order() == before)
+    judge_selected_side_by_side(c, got);
   else if (in_order() == before && op == Op::log_softmax_topk)
     judge_logs(c, op, got);
-  else if (in_order() == before)
+  else if (in_order() == before && op == Op::topk_softmax)
     judge_softmax_of(*selected, c.row, got);
   judge_empty_slots(c, op, got);
 }
