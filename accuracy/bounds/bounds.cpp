@@ -190,8 +190,7 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
   double total = 0;       // sum p_i: 1 minus the share of epsilon
   double stored = 0, most_stored = 0;  // absolute errors of stored numerators: their sum, and the largest
   double range_top = 0;
-  std::vector<double>
-      grown_before;  // for the additions: p (e^e0 - 1), e0 the log-error of a term before them
+  std::vector<double> grown_before;  // p (e^e0 - 1) of each term, e0 its log-error before the additions
   AbsoluteErrors errors;
   if (is_long) grown_before.assign(n, 0);
   if (is_long && t.stored) errors.stored.assign(n, 0);

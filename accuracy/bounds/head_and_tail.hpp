@@ -16,7 +16,7 @@ inline double growth(double b) { return b < 1 ? b + 0.719 * b * b : std::expm1(b
 /// stored.
 struct AbsoluteErrors {
   double exp = 0;              // of every term
-  std::vector<double> stored;  // of each term more, by position; empty: none
+  std::vector<double> stored;  // added to it for a stored numerator, by position; empty: none are stored
   double epsilon = 0;
   double rescales = 1;  // how often a term's error counts, with those of its rescales
 
@@ -33,9 +33,9 @@ struct AbsoluteErrors {
 double by_head(const Terms& t, const RowTruth& row, double h, const std::vector<double>& grown, double share,
                const AbsoluteErrors& errors);
 
-/// Bounds it without the absolute errors. At most n - k + floor(log2 k) additions lie above the k-th deepest
-/// of n leaves (LeafDepth.v). So the bound is largest if the largest terms p e^e0 are the deepest. Epsilon
-/// may have any depth.
+/// Bounds the same of any sum, without the absolute errors. At most n - k + floor(log2 k) additions lie above
+/// the k-th deepest of n leaves (LeafDepth.v). So the bound is largest if the largest terms p e^e0 are the
+/// deepest. Epsilon may have any depth.
 double by_depth(const Terms& t, const RowTruth& row, double h, const std::vector<double>& grown,
                 double share);
 

@@ -196,7 +196,7 @@ TEST(GradedRows, AWholeRowOffByMoreThanTheResolutionIsRefused) {
         };
         const Record right = off(0);
         ASSERT_EQ(right.status, Status::pass) << right.reason;
-        // The outputs that are made so are rounded themselves.
+        // Outputs that are made so are rounded to f32: by up to 2^-24, and logarithms below 8 by up to 2^-22.
         const double rounding = out == Dtype::f32 ? (op == Op::softmax ? 0x1p-23 : 0x1p-20) : 0;
         for (const int sign : {1, -1})
           EXPECT_EQ(off(sign * (1.01 * *right.resolution_sum + rounding)).status, Status::fail)

@@ -69,7 +69,7 @@ Slot slot_of(const Parameter& p) {
 
 std::string call_source(const std::vector<EntrySignature>& entries, const std::string& suffix) {
   const std::string misfit = "assay_misfit" + suffix, number = "assay_number" + suffix,
-                    own = "assay_own_integer" + suffix, nothing = "assay_nothing" + suffix;
+                    own = "assay_own_integer" + suffix, no_status = "assay_no_status" + suffix;
   std::string named, t;
   t += "struct " + misfit + " {\n  int place;\n};\n";
   t += "template <class T>\nstatic T " + number +
@@ -81,11 +81,11 @@ std::string call_source(const std::vector<EntrySignature>& entries, const std::s
   t += "struct " + own +
        " {\n  long long n;\n  int place;\n  template <class T>\n  operator T() const {\n    return " +
        number + "<T>(n, place);\n  }\n};\n";
-  // Of what a status may be: its errors would be lost.
-  t += "template <class T>\nstruct " + nothing + " {\n  static constexpr bool value = !__is_enum(T);\n};\n";
+  // False of a type that may be a status. If --entry says void, the errors of a status would be lost.
+  t += "template <class T>\nstruct " + no_status + " {\n  static constexpr bool value = !__is_enum(T);\n};\n";
   for (const char* status : {"int", "bool"})
-    t +=
-        "template <>\nstruct " + nothing + "<" + status + "> {\n  static constexpr bool value = false;\n};\n";
+    t += "template <>\nstruct " + no_status + "<" + status +
+         "> {\n  static constexpr bool value = false;\n};\n";
   for (std::size_t e = 0; e < entries.size(); ++e) {
     const EntrySignature& s = entries[e];
     const std::string at = std::to_string(e), name = "assay_call_" + at + suffix;
@@ -121,7 +121,7 @@ std::string call_source(const std::vector<EntrySignature>& entries, const std::s
     t += "extern \"C\" long long " + name + parameters + " {\n  (void)p, (void)n, (void)r;\n  try {\n    ";
     const std::string call = s.function + "(" + arguments + ")";
     if (s.returned == Returned::nothing)
-      t += call + ";\n    static_assert(" + nothing + "<decltype(" + call +
+      t += call + ";\n    static_assert(" + no_status + "<decltype(" + call +
            ")>::value, \"the file's function " + s.function +
            " returns a status or a bool: write its type in place of void\");\n    return 0;\n";
     else
