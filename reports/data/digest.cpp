@@ -162,15 +162,9 @@ std::vector<Reason> not_run_reasons(const Digest& d) {
 }
 
 std::string resolution_line(const std::vector<const KeyTally*>& keys) {
-  CoarsestResolution coarsest;
-  double row = 0;
-  std::int64_t left_out = 0;
-  for (const KeyTally* k : keys) {
-    left_out += k->far_logarithms;
-    if (k->coarsest.any() && (!coarsest.any() || k->coarsest.value > coarsest.value)) coarsest = k->coarsest;
-    row = std::max(row, k->coarsest_row);
-  }
-  return resolution_line(coarsest, row, left_out);
+  PassResolution passes;
+  for (const KeyTally* k : keys) passes.take(k->passes);
+  return passes.line();
 }
 
 /// True if launches came back, and no output was judged: KeyTally::only_came_back() of every key.

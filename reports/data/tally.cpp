@@ -218,11 +218,7 @@ void KeyTally::take(const Record& r) {
   seed = r.seed;
   coarse += too_coarse(r);
   if (r.status == Status::unsupported) add_reason(unsupported, {r.why, word_of(r), r.reason, 1});
-  far_logarithms += r.status == Status::pass && r.resolution && !has_resolution(r);
-  if (has_resolution(r)) {
-    coarsest.take_resolution(r);
-    coarsest_row = std::max(coarsest_row, r.resolution_sum.value_or(0));
-  }
+  passes.take(r);
   if (r.group.empty() || r.group == "families") take_accuracy(r);
 }
 
@@ -308,36 +304,60 @@ const Extreme& KeyTally::of(const Extremes& largest, std::optional<double> Figur
 
 bool is_empty(const Record& r) { return r.group != "properties" && (r.V == 0 || r.rows == 0); }
 
+namespace {
+
+bool of_logarithm(const Record& r) { return logarithms(parse_op(r.op).value_or(Op::softmax)); }
+
+}  // namespace
+
 bool has_resolution(const Record& r) {
-  const bool logarithm = logarithms(parse_op(r.op).value_or(Op::softmax));
-  return r.status == Status::pass && r.resolution && !(logarithm && *r.resolution > 1e-3);
+  return r.status == Status::pass && r.resolution && !(of_logarithm(r) && *r.resolution > 1e-3);
 }
 
-std::string resolution_line(const CoarsestResolution& coarsest, double row, std::int64_t left_out) {
+void PassResolution::take(const Record& r) {
+  if (!has_resolution(r)) {
+    far += r.status == Status::pass && r.resolution;
+    return;
+  }
+  coarsest.take_resolution(r);
+  const double of_row = r.resolution_sum.value_or(0);
+  if (of_logarithm(r) && of_row > 1e-3)
+    ++rounded_off;
+  else
+    row = std::max(row, of_row);
+}
+
+void PassResolution::take(const PassResolution& other) {
+  if (other.coarsest.any() && (!coarsest.any() || other.coarsest.value > coarsest.value))
+    coarsest = other.coarsest;
+  row = std::max(row, other.row);
+  far += other.far;
+  rounded_off += other.rounded_off;
+}
+
+std::string PassResolution::line() const {
   if (!coarsest.any()) return {};
   std::string out = fmt::format(
-      "resolution: in every case that passed, a typical output off by more than {:.2g}, or a whole row by "
-      "more "
-      "than {:.2g}, would have been refused (coarsest: {}, row length V = {})",
-      coarsest.value, row, coarsest.family, grouped(coarsest.V));
-  if (left_out > 0)
+      "resolution: in every case that passed, a typical output off by more than {:.2g}{}, would have been "
+      "refused (coarsest: {}, row length V = {})",
+      coarsest.value, row > 0 ? fmt::format(", or a whole row by more than {:.2g}", row) : "",
+      coarsest.family, grouped(coarsest.V));
+  if (rounded_off > 0)
+    out += fmt::format(
+        "; in {} of them, rows of logarithms, an error of the whole row shows only if it is larger than their last place, which is coarser than "
+        "0.001",
+        grouped(rounded_off));
+  if (far > 0)
     out += fmt::format(
         "; {} more passed whose logarithm is so far from 0 that its last place is coarser than 0.001",
-        grouped(left_out));
+        grouped(far));
   return out;
 }
 
 std::string resolution_line(const std::vector<Record>& records) {
-  CoarsestResolution coarsest;
-  double row = 0;
-  std::int64_t left_out = 0;
-  for (const Record& r : records) {
-    left_out += r.status == Status::pass && r.resolution && !has_resolution(r);
-    if (!has_resolution(r)) continue;
-    coarsest.take_resolution(r);
-    row = std::max(row, r.resolution_sum.value_or(0));
-  }
-  return resolution_line(coarsest, row, left_out);
+  PassResolution passes;
+  for (const Record& r : records) passes.take(r);
+  return passes.line();
 }
 
 }  // namespace assay

@@ -56,6 +56,19 @@ struct CoarsestResolution : Extreme {
   double row = 0;
   void take_resolution(const Record& r);
 };
+/// What passes exclude.
+struct PassResolution {
+  CoarsestResolution coarsest;
+  double row = 0;        // the smallest factor that is certainly refused: the largest of them
+  std::int64_t far = 0;  // passes that has_resolution() leaves out
+  // Passes of logarithms of which only an error larger than 1e-3 shows in a whole row, because their last
+  // place is so coarse. They are not in `row`.
+  std::int64_t rounded_off = 0;
+  void take(const Record& r);
+  void take(const PassResolution& other);
+  /// "resolution: in every case that passed, ..."; "" if no pass has a resolution.
+  std::string line() const;
+};
 /// Row lengths are put together up to these.
 inline constexpr std::array<std::int64_t, 4> kLengthSteps = {128, 1025, 4099, 32000};
 
@@ -135,14 +148,12 @@ struct KeyTally {
   std::int64_t launches_passed = 0;  // passes of the group `launches`, which judges no outputs
   std::int64_t empty_passed = 0;     // passes of launches without an element
   std::int64_t escalated = 0;
-  std::uint64_t seed = 0;           // of its last record
-  std::int64_t coarse = 0;          // too_coarse() records
-  std::int64_t far_logarithms = 0;  // passes that has_resolution() leaves out
-  JudgedCounts judged;              // rows, and cases of the core
+  std::uint64_t seed = 0;   // of its last record
+  std::int64_t coarse = 0;  // too_coarse() records
+  JudgedCounts judged;      // rows, and cases of the core
   std::vector<Cause> causes;
   std::vector<Reason> unsupported;
-  CoarsestResolution coarsest;  // of all passes
-  double coarsest_row = 0;
+  PassResolution passes;
   KeyConformance conformance;
 
   // From here on, of a check only the group `families` counts: thousands of its cases only ask whether a
@@ -211,9 +222,6 @@ bool is_empty(const Record& r);
 /// True for a pass whose resolution says something about its kernel. It does not if the output is a logarithm
 /// so far from 0 that its last place is coarser than 1e-3: then no kernel can be more exact.
 bool has_resolution(const Record& r);
-/// "resolution: in every case that passed, ..."; "" if no pass has a resolution. `row`: the largest of a row.
-/// `left_out`: the passes that has_resolution() leaves out.
-std::string resolution_line(const CoarsestResolution& coarsest, double row, std::int64_t left_out);
 std::string resolution_line(const std::vector<Record>& records);
 
 }  // namespace assay

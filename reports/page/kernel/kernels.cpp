@@ -128,9 +128,10 @@ std::string peer_cell(const Context& c, const KeyTally& k) {
 }
 
 std::string resolution_of(const KeyTally& k) {
-  if (!k.coarsest.any()) return number_cell(std::nullopt);
-  return fmt::format("<td class=\"n\" data-v=\"{}\" title=\"{}, V = {}\">{:.1e}</td>", k.coarsest.value,
-                     escape(k.coarsest.family), grouped(k.coarsest.V), k.coarsest.value);
+  if (!k.passes.coarsest.any()) return number_cell(std::nullopt);
+  return fmt::format("<td class=\"n\" data-v=\"{}\" title=\"{}, V = {}\">{:.1e}</td>",
+                     k.passes.coarsest.value, escape(k.passes.coarsest.family), grouped(k.passes.coarsest.V),
+                     k.passes.coarsest.value);
 }
 
 std::string contract_cell(const Context& c, const Row& row) {
