@@ -70,6 +70,7 @@ std::vector<std::string> executor_objects(const fs::path& build, const fs::path&
   // What watches branches is not watched itself.
   if (sanitize == Sanitize::branches) sources.emplace_back("kernels/adapter/branches.cpp");
   std::vector<std::string> objects;
+  std::optional<Announced> now;  // from the first file that is compiled to the last
   for (const fs::path& source : sources) {
     std::vector<std::string> words = compiler.words;
     words.insert(words.end(), {"-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-w", "-ffp-contract=off",
@@ -86,8 +87,9 @@ std::vector<std::string> executor_objects(const fs::path& build, const fs::path&
     if (!changed.empty()) note_of_compilation(changed);
     if (!built) {
       const fs::path part = at.scratch / "executor.o", list = at.scratch / "executor.d";
-      const Announced now("the host executor, once for this compiler: file " +
-                          std::to_string(objects.size() + 1) + " of " + std::to_string(sources.size()));
+      const std::string what = "the host executor, once for this compiler: file " +
+                               std::to_string(objects.size() + 1) + " of " + std::to_string(sources.size());
+      now ? now->next(what) : static_cast<void>(now.emplace(what));
       words.insert(words.end(), {"-MD", "-MF", list.string(), "-MT", "made", "-o", part.string()});
       compile_step("the host executor (Boost.Context is needed: libboost-context-dev)", words, at,
                    place.folder() / "compiler.log");

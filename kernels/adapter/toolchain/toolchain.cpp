@@ -172,7 +172,7 @@ void note_of_compilation(const std::string& line) {
   std::fprintf(stderr, "assay: %s\n", line.c_str());
 }
 
-Announced::Announced(const std::string& what) { tell("compiling " + what); }
+void Announced::next(const std::string& what) { tell("compiling " + what); }
 Announced::~Announced() { tell({}); }
 
 }  // namespace assay

@@ -44,11 +44,13 @@ void announce_compilation(Announce to);
 /// Says one line on standard error, after "assay: ".
 void note_of_compilation(const std::string& line);
 
-/// Announces a compilation, and its end when it is destroyed.
+/// Announces a compilation, or several one after the other, and their end when it is destroyed.
 class Announced {
  public:
-  explicit Announced(const std::string& what);
+  explicit Announced(const std::string& what) { next(what); }
   ~Announced();
+  /// The next compiler starts. Whoever watches is not told that the one before has ended.
+  void next(const std::string& what);
   Announced(const Announced&) = delete;
   Announced& operator=(const Announced&) = delete;
 };

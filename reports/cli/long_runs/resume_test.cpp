@@ -193,7 +193,7 @@ TEST_F(Resume, ACompilationThatWasInterruptedLosesNothing) {
       if (entry.path().filename().string().starts_with("executor-")) return !fs::is_empty(entry.path());
     return false;
   };
-  for (int i = 0; i < 600 && !compiles(); ++i) usleep(20'000);
+  for (int i = 0; i < 6000 && !compiles(); ++i) usleep(20'000);
   ASSERT_TRUE(compiles()) << read_file(err);
   kill(pid, SIGINT);
   EXPECT_EQ(process_test::wait_for(pid).signal, SIGINT);
