@@ -194,6 +194,7 @@ struct Record : Figures, CaseShape {
   // The class the key's probes say it behaves like; of a failed record, the nearest one it would pass.
   std::string behaves_like;
   Nearest nearest = Nearest::not_looked_for;
+  std::optional<std::int64_t> left_out = {};  // a column whose term provably never enters the sum
   Alone alone = Alone::not_tried;
   /// What befell a launch that the kernel need have no part in, of a case that was then made again and has
   /// the status of that; empty otherwise.

@@ -137,6 +137,7 @@ void each_field(R& r, Visit& visit) {
   visit("returned", r.returned);
   visit.newer("behaves_like", r.behaves_like);
   visit.if_set("nearest", Word(r.nearest, kNearestNames));
+  visit.if_set("left_out", r.left_out);
   visit.if_set("alone", Word(r.alone, kAloneNames));
   visit.if_set("at_first", r.at_first);
   visit.if_set("evidence", r.evidence);

@@ -87,13 +87,13 @@ class LazyPaths {
     const double d = std::isinf(row_.d[i]) ? 0 : std::fabs(row_.d[i]);
     if (t_.tau == 0) {
       const double larger = std::min(static_cast<double>(row_.larger[i]), t_.rescales);
-      return {std::min(t_.h + 1, larger), std::min(t_.h, larger), d};
+      return {std::min(t_.merges + 1, larger), std::min(t_.merges, larger), d};
     }
     const double reach = std::min(t_.tau * (1 + t_.u), row_.x[i] - lowest_);
     if (!(reach >= 0)) return {};  // -inf
     // x_i may be its own reference. Otherwise the logits above the lowest possible reference are counted.
     const double above = std::min(reach == 0 ? row_.larger[i] : above_[i], t_.rescales);
-    return {std::min(t_.h + 2, above + (reach > 0)), std::min(t_.h + 1, above), d + 2 * reach};
+    return {std::min(t_.merges + 2, above + (reach > 0)), std::min(t_.merges + 1, above), d + 2 * reach};
   }
 
  private:
@@ -109,6 +109,7 @@ double lam(double t) { return t < 1 ? -std::log1p(-t) : std::numeric_limits<doub
 
 Terms limited(Terms t, const SumLimit& limit) {
   t.h = std::min(t.h, limit.height + (t.epsilon > 0));
+  t.merges = std::min(t.merges, limit.merges.value_or(t.h));
   t.rescales = std::min(t.rescales, limit.rescales);
   if (limit.shifted_logs) t.any_log_form = false;
   return t;
@@ -155,6 +156,7 @@ Terms terms_of(const Claim& claim, Backend backend, Dtype out, std::int64_t V) {
     t.w_epsilon = 0.5 * min_subnormal(t.arithmetic) + t.flush;
     t.h += 1;
   }
+  t.merges = t.h;
   t.stored = claim.numerators == Numerators::output && unit_roundoff(out) > t.u;
   t.numerators = t.stored ? out : t.arithmetic;
   t.online = claim.algorithm == Algorithm::online;
@@ -190,6 +192,9 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
   double total = 0;       // sum p_i: 1 minus the share of epsilon
   double stored = 0, most_stored = 0;  // absolute errors of stored numerators: their sum, and the largest
   double range_top = 0;
+  // Ones add up exactly as long as their number is a number of the format (FloatSum.ones_exact,
+  // RoundedTree.equal_logits). e^0 is 1.
+  bool ones = t.unit_maximum() && r.epsilon == 0 && row.slack.empty() && finite <= 1 / t.u;
   std::vector<double> grown_before;  // p (e^e0 - 1) of each term, e0 its log-error before the additions
   AbsoluteErrors errors;
   if (is_long) grown_before.assign(n, 0);
@@ -198,6 +203,7 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
     const double p = row.hi[i];
     const double sigma = t.shifted ? std::fabs(shift.delta[i]) : 0;
     const bool vanishes = std::isinf(shift.f[i]);
+    ones = ones && (row.d[i] == 0 || std::isinf(row.d[i]));
     double own = vanishes ? 0 : sigma + t.eps(shift.f[i]);
     if (t.stored && !vanishes) {
       const StoredNumerator numerator = stored_numerator(t, shift.f[i], t.any_shift ? sigma : 0);
@@ -267,7 +273,8 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
     if (2 * h > finite) sharper = std::min(sharper, by_depth(t, row, h, grown_before, r.share) + absolute);
     b = std::min(b, std::max(sharper, std::log1p(own_excess) + kShortSum * lam_u) + last_step);
   }
-  r.b = finite_or_infinite(b * inflated);
+  // No enclosure of the exact sum is narrower than this.
+  r.b = ones ? 0x1p-40 : finite_or_infinite(b * inflated);
   r.rounding = lam(t.u_out);
   const double common = lam(t.D) + r.rounding + r.b;
   double exps = std::exp(common) * (t.kept ? (t.flush > 0 ? 6 : 4) : 1) * r.eta_s;

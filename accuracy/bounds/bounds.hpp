@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ struct Terms {
   double w_quotient = 0;    // the same for the quotient, before the rounding to a narrower output
   double flush = 0;         // a result below this may become 0: the smallest normal number, or 0
   double h = 0;             // additions on the longest path, the one of epsilon included
+  double merges = 0;        // the same, with those that a wider accumulator hides: each may rescale a term
   double epsilon = 0;       // added to the sum
   double w_epsilon = 0;     // absolute error of epsilon in the arithmetic
   bool stored = false;      // numerators are kept in the outputs' narrower type
@@ -98,6 +100,8 @@ inline constexpr double kShortSum = 64;
 struct SumLimit {
   double height = std::numeric_limits<double>::infinity();
   double rescales = std::numeric_limits<double>::infinity();
+  std::optional<double> merges =
+      {};                     // additions that may rescale a term, whether they round or not; empty: height
   bool shifted_logs = false;  // assume (x - m) - log d where the claim leaves the form open
 };
 Terms limited(Terms t, const SumLimit& limit);

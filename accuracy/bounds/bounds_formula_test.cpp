@@ -207,6 +207,11 @@ Expected expected(const Claim& c, Backend backend, Dtype out, const std::vector<
     }
     e.b = std::min(e.b, std::max(least, std::log1p(sum_own) + 64 * lam_(u)) + last);
   }
+  const bool unit = c.shift == Shift::subtract && !exp2 && tau == 0;
+  // Ones add up exactly.
+  if (unit && !more && finite * u <= 1 &&
+      std::ranges::all_of(x, [&](double v) { return v == m || std::isinf(v); }))
+    e.b = 0x1p-40L;
   const Real common = lam_(D) + lam_(u_out) + e.b;
   e.w = (c.normalise == Normalise::kept ? 4 : 1) * e.eta_s * std::exp(common) + w_out;
   e.w += most_stored / scale * std::exp(common);
@@ -216,7 +221,6 @@ Expected expected(const Claim& c, Backend backend, Dtype out, const std::vector<
                          ? e.b + of_exps
                          : std::min(additions * lam_(u) + share * beside * std::exp(beside), e.b + of_exps);
   e.row_sum = std::expm1(apart + lam_(D) + lam_(u_out)) + finite * e.w;
-  const bool unit = c.shift == Shift::subtract && !exp2 && tau == 0;
   e.range_top = unit || (!rescaled && !stored) ? (blunt ? 1 + D : 1) : std::exp(top + common);
 
   const Real log_s = naive ? std::fabs(lse) : std::log(s);

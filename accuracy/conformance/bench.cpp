@@ -260,8 +260,7 @@ Record Bench::judge(const ConformanceCase& c, const Case& inputs, const GuardedL
     if (v.launcher && !j.tally.require(Check::late_write, outcome.late_write.empty()))
       j.tally.at(Check::late_write).detail = outcome.late_write;
   };
-  VerdictOptions how{nullptr, options_.max_ulp};
-  how.measure = [&](std::int64_t rows) { return measured_sum(v, c.V, rows); };
+  const VerdictOptions how{nullptr, options_.max_ulp, true, c.pick};
   return verdict(blank(c), v, as_seen_by(v, c.op, inputs), c.op, how, look);
 }
 

@@ -66,6 +66,8 @@ ASSAY_HOST_DEVICE RowConstants row_constants(const ClaimConstants& c, float m, d
   // A path has at most as many additions as the row has terms, less one; each term is at most 1.
   double additions = s * (1 - 0x1p-40) - 1;
   additions = additions < c.additions ? additions : c.additions;
+  // Nothing but maxima: ones add up exactly.
+  if (!(weighted > 0)) additions = 0;
   r.tree = (additions > 0 ? additions : 0.0) * c.lam_u;
   // b = ln(sum p e^beta) + ..., beta >= tree + own error; e^x >= 1 + x and ln(1 + x) >= x - x^2/2.
   double R = 0.99 * weighted * r.inverse_s;

@@ -31,8 +31,9 @@ void prepare_sum(PreparedRow& row, const Terms& terms, const RowTruth& truth, co
 Terms terms_of_part(const Claim& claim, Terms terms, std::int64_t V, std::int64_t n) {
   if (!claim.height) return terms;
   const double more = terms.epsilon > 0, own = static_cast<double>(claim.height(n)) + more;
-  const bool limited = terms.h < static_cast<double>(claim.height(V)) + more;
-  terms.h = limited ? std::min(terms.h, own) : own;
+  const double whole = static_cast<double>(claim.height(V)) + more;
+  for (double Terms::*levels : {&Terms::h, &Terms::merges})
+    terms.*levels = terms.*levels < whole ? std::min(terms.*levels, own) : own;
   return terms;
 }
 

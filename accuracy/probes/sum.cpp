@@ -203,7 +203,7 @@ Observation height(const Variant& v) {
       const RoundedShift shift = shift_of(truth, terms);
       const RowBounds claimed = row_bounds(terms, truth, shift);
       Terms low = terms;
-      low.h = 1;
+      low.h = low.merges = 1;
       const double one = row_bounds(low, truth, shift).b;
       const double error = std::max(std::fabs(std::log(got.sum(r)) - std::log(truth.s.lo)),
                                     std::fabs(std::log(got.sum(r)) - std::log(truth.s.hi)));

@@ -273,4 +273,15 @@ Proof.
   assert (INR (sum_height t) * lam u <= INR h * lam u) by (apply Rmult_le_compat_r; [assumption|now apply le_INR]).
   intros Hlt. apply (weaken t b1' b1 (INR (sum_height t) * lam u + b1') (INR h * lam u + b1)); try assumption; [lra|]. now apply safe_sum_own_depths.
 Qed.
+(* Ones add up exactly, in any tree, while their number is a float: the sum of a row of equal logits. *)
+Lemma ones_exact t : (forall c, In c (sleaves t) -> lv c = 0 \/ lv c = 1) ->
+  let n := length (filter (fun c => if Req_EM_T (lv c) 0 then false else true) (sleaves t)) in
+  (forall i, (i <= n)%nat -> F (INR i)) -> sum_value t = INR n.
+Proof.
+  induction t as [c|l IHl r IHr]; intros H n Hn; unfold n in *; clear n; cbn [sum_value LeafDepth.sleaves] in *.
+  - cbn [filter]. destruct (H c (or_introl eq_refl)) as [E|E]; rewrite E; destruct (Req_EM_T _ 0); cbn; lra.
+  - rewrite filter_app, app_length in *. rewrite IHl, IHr; try (intros; apply Hn; lia); try (intros c Hc; apply H, in_or_app; now auto).
+    rewrite <- plus_INR. apply M3F, Hn. lia.
+Qed.
+
 End Sum.

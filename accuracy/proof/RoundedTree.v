@@ -256,5 +256,21 @@ Proof.
   { unfold Rdiv. rewrite !ln_mult, !ln_Rinv by (try apply Rinv_0_lt_compat; lra). ring. }
   unfold Rminus. eapply Rle_trans; [apply Rabs_triang|]. rewrite Rabs_Ropp. lra.
 Qed.
+(* Equal logits: every factor is E(0) = 1, and ones add up exactly while their number is a float. *)
+Lemma equal_logits m t : (forall x, In x (finite (leaves t)) -> x = m) -> let n := length (finite (leaves t)) in
+  (forall i, (i <= n)%nat -> F (INR i)) -> rounded_eval t = match n with O => None | _ => Some (m, INR n) end.
+Proof.
+  induction t as [x|l IHl r IHr]; intros H n Hn; unfold n in *; clear n; cbn [rounded_eval leaves finite] in *.
+  - destruct x as [x|]; cbn in *; [now rewrite (H x (or_introl eq_refl))|reflexivity].
+  - rewrite finite_app, app_length in *.
+    rewrite IHl, IHr; try (intros; apply Hn; lia); try (intros x Hx; apply H, in_or_app; now auto).
+    set (a := length (finite (leaves l))) in *. set (b := length (finite (leaves r))) in *.
+    destruct a as [|a], b as [|b]; cbn [Nat.add rounded_op]; try reflexivity; [now rewrite Nat.add_0_r|].
+    destruct (Rle_dec m m) as [_|N]; [|exfalso; apply N; lra]. unfold merge. replace (m - m) with 0 by ring. rewrite (HE0 A), Rmult_1_r.
+    assert (F (INR (S b))) as Fb by (apply Hn; lia).
+    replace (if fused then INR (S b) else fl (INR (S b))) with (INR (S b)) by (destruct fused; [reflexivity|symmetry; now apply M3F]).
+    rewrite <- plus_INR. rewrite (M3F A) by (apply Hn; lia). do 2 f_equal.
+Qed.
+
 End Trees.
 

@@ -55,10 +55,36 @@ TEST(Bounds, TwoEqualLogits) {
   const RowTruth row = truth_of({1.0f, 1.0f});
   const Terms t = terms_of(safe_claim(), Backend::host, Dtype::f32, 2);
   const RowBounds b = row_bounds(t, row, shift_of(row, Dtype::f32, true));
-  // Both terms are exp(0) = 1, so only the tree and the division are left. Two terms need one addition,
-  // whatever height was claimed.
-  EXPECT_NEAR(b.b, lam(u), 1e-12);
-  EXPECT_NEAR(b.A[0], 2 * lam(u), 1e-12);
+  // Both terms are exp(0) = 1, and 1 + 1 is exact, so only the division is left.
+  EXPECT_EQ(b.b, 0x1p-40);
+  EXPECT_NEAR(b.A[0], lam(u), 2e-12);
+  EXPECT_EQ(
+      row_bounds(t, truth_of({1.0f, -INFINITY, 1.0f}), shift_of(truth_of({1.0f, -INFINITY, 1.0f}), t)).b,
+      0x1p-40);
+  // Two other terms need one addition, whatever height was claimed.
+  const RowTruth other = truth_of({0x1p-20f, 0.0f});
+  EXPECT_NEAR(row_bounds(t, other, shift_of(other, t)).b, lam(u) + 0.5 * t.exp_constant, 1e-12);
+}
+
+// A sum of ones is exact only while their number is a number of the format.
+TEST(Bounds, EqualLogitsHaveAnExactSumUpToTheFormat) {
+  const RowTruth fits = truth_of(std::vector<float>(256, 3.0f)),
+                 more = truth_of(std::vector<float>(257, 3.0f));
+  Claim c = safe_claim();
+  c.internals = Internals::bf16;
+  const auto b = [&](const RowTruth& row) {
+    const Terms t = terms_of(c, Backend::host, Dtype::bf16, std::ssize(row.x));
+    return row_bounds(t, row, shift_of(row, t)).b;
+  };
+  EXPECT_EQ(b(fits), 0x1p-40);
+  EXPECT_GT(b(more), 0x1p-9);
+  c.epsilon = 1e-3;
+  EXPECT_GT(b(fits), 0x1p-9) << "epsilon is one more term, and no 1";
+  c = safe_claim();
+  c.shift = Shift::none;
+  c.internals = Internals::f32;
+  const Terms naive = terms_of(c, Backend::host, Dtype::f32, 256);
+  EXPECT_GT(row_bounds(naive, fits, shift_of(fits, naive)).b, u) << "e^3 is no 1";
 }
 
 TEST(Bounds, RoundedShiftIsKnownExactly) {
@@ -173,7 +199,7 @@ TEST(Bounds, LogarithmsAreBoundedAbsolutely) {
   const RowBounds b = row_bounds(t, row, shift_of(row, Dtype::f32, true));
   const LogBounds logs = log_bounds(t, row, b);
   const double ln2 = std::log(2.0);
-  EXPECT_NEAR(logs.log_sum, u + 3 * u * ln2, 1e-12);
+  EXPECT_NEAR(logs.log_sum, 3 * u * ln2, 2e-12);
   EXPECT_NEAR(logs.lse, logs.log_sum + u * (1000 + ln2), 1e-11);
   EXPECT_NEAR(logs.element(t, -ln2, 0), logs.log_sum + u * ln2, 1e-12);
   Claim absorb = safe_claim();
@@ -198,7 +224,9 @@ TEST(Bounds, AHeadOfLargeTermsIsBoundedByItself) {
   EXPECT_GE(b.b, kShortSum * lam(u));
   // Equal terms have no head. Of n equal terms the k-th deepest has at most n - k + log2 k additions above
   // it.
-  const RowTruth equal = truth_of(std::vector<float>(4096, 0.0f));
+  std::vector<float> zeros(4096, 0.0f);
+  zeros[0] = -0x1p-20f;
+  const RowTruth equal = truth_of(zeros);
   const Terms e = terms_of(c, Backend::host, Dtype::f32, 4096);
   const RowBounds flat = row_bounds(e, equal, shift_of(equal, e));
   EXPECT_LT(flat.b, 0.51 * 4096 * lam(u));

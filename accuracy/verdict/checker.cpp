@@ -315,8 +315,7 @@ Record check_case(const Variant& variant, const Case& given, Op op, const Pick& 
     return outside(std::move(r), why, variant, c, p);
 
   Launches launches(variant, c, p, options);
-  VerdictOptions how{options.profile, options.max_ulp};
-  how.measure = [&](std::int64_t rows) { return measured_sum(variant, c.V(), rows); };
+  const VerdictOptions how{options.profile, options.max_ulp, true, pick};
   r = verdict(std::move(r), variant, c, op, how, [&](Judgement& j) { launches.judge(j); });
   if (r.status == Status::fail && r.behaves_like.empty() && options.nearest) launches.nearest(op).tell(r);
   return r;

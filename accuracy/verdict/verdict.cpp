@@ -7,8 +7,11 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 
+#include "accuracy/probes/measured_sum.hpp"
 #include "accuracy/verdict/checker.hpp"
 
 namespace assay {
@@ -52,7 +55,7 @@ class Verdict {
 
   Record undeclared() {
     // A kernel that can be launched is first assumed to sum in a tree, as most do.
-    if (options_.measure) {
+    if (options_.launches) {
       SumLimit few{kFewAdditions, kFewAdditions};
       few.shifted_logs = true;
       Judged sharp = judged(few);
@@ -62,18 +65,18 @@ class Verdict {
 
     // A measurement needs a plain sum of exps.
     const std::string other = not_plain_rows(variant_, op_);
-    MeasuredSum seen = !other.empty()     ? MeasuredSum{0, other}
-                       : options_.measure ? options_.measure(0)
-                                          : MeasuredSum{0, "outputs alone"};
+    MeasuredSum seen = !other.empty()      ? MeasuredSum{0, other}
+                       : options_.launches ? measured(0)
+                                           : MeasuredSum{0, "outputs alone"};
     // As many rows as the case has were taken once.
-    if (seen.was_refused() && case_.rows() > seen.rows) seen = options_.measure(case_.rows());
+    if (seen.was_refused() && case_.rows() > seen.rows) seen = measured(case_.rows());
     if (refutes(seen)) return refuted(seen);
     if (seen.height > 0) {
       bool outside = false;
       Record r = held_to(seen, outside);
       if (!outside || case_.rows() <= kRowsOfAMeasurement) return r;
       // Many rows may take another path than the few that were measured.
-      const MeasuredSum many = options_.measure(case_.rows());
+      const MeasuredSum many = measured(case_.rows());
       if (refutes(many)) return refuted(many);
       if (many.height > seen.height) return held_to(many, outside);
       if (many.height > 0) return r;
@@ -91,7 +94,7 @@ class Verdict {
     if (!serial.passes()) return concluded(serial);
     // The bound is sharp enough if it refuses half of what one of 256 threads adds to the sum, because the
     // other checks have launched the kernel too.
-    if (options_.measure && !serial.weak() && serial.j->statistics.resolution.of_element() <= 1.0 / 512) {
+    if (options_.launches && !serial.weak() && serial.j->statistics.resolution.of_element() <= 1.0 / 512) {
       Record loose = concluded(serial);
       loose.evidence.push_back("judged as a serial sum; it was not measured: " + seen.saw);
       return loose;
@@ -102,11 +105,13 @@ class Verdict {
     r.reason = fmt::format(
         "bound too weak: the error is larger than roundings of mixed sign make it, but within the worst case "
         "of a serial sum ({}); --declare 'height=...' settles it",
-        options_.measure ? "the sum was not measured: " + seen.saw : seen.saw);
+        options_.launches ? "the sum was not measured: " + seen.saw : seen.saw);
     return r;
   }
 
  private:
+  MeasuredSum measured(std::int64_t rows) const { return measured_sum(variant_, case_.V(), rows); }
+
   Judged judged(const SumLimit& limit) {
     if (options_.profile && judged_before_) options_.profile->restart();
     judged_before_ = true;
@@ -186,22 +191,83 @@ class Verdict {
     // Only some of many leaves were tried, so a quarter and a few more additions are allowed.
     const double height = std::ceil(1.25 * static_cast<double>(seen.height)) + 8;
     const std::string what = fmt::format("height {} at V = {}", seen.height, case_.V());
-    Judged measured = judged({height, kInf});
-    if (measured.passes()) {
-      Record r = concluded(measured.weak() ? sharper(std::move(measured)) : std::move(measured));
+    // No tree of so few levels holds V terms: a wider accumulator hides the others.
+    const bool hidden = static_cast<double>(seen.height) < std::log2(static_cast<double>(case_.V()));
+    const double likely = std::min(height, likely_height(static_cast<double>(seen.height))),
+                 merges = hidden ? kInf : height;
+    Judged limited = judged({.height = likely, .merges = merges});
+    if (limited.passes() && limited.weak()) limited = sharper(std::move(limited));
+    if (limited.passes() && !limited.weak()) {
+      Record r = concluded(limited);
       r.evidence.push_back(fmt::format("judged as the sum that was measured: {} ({})", what, seen.saw));
       return r;
     }
     Judged serial = judged({});
     if (!serial.passes()) return concluded(serial);
     outside = true;
-    Record r = concluded(measured);
-    r.behaves_like = fmt::format(
-        "outside the sum that was measured ({}); --declare 'height=V' if the kernel sums serially", what);
-    r.reason += ": " + r.behaves_like;
-    r.nearest = Nearest::beyond_measured;
+    const bool unlikely = limited.passes() || judged({.height = height, .merges = merges}).passes();
+    Record r = record_;
+    if (std::optional<RaisedColumn> proof = proof_of(limited)) {
+      r = concluded(limited);
+      r.left_out = proof->left_out ? std::optional(proof->column) : std::nullopt;
+      r.reason += ": " + proof->detail;
+      r.evidence.push_back(proof->detail);
+    } else {
+      r = concluded(serial);
+      r.behaves_like =
+          fmt::format("{} the sum that was measured ({}); --declare 'height=V' if the kernel sums serially",
+                      unlikely ? "less exact than roundings of mixed sign make" : "outside", what);
+      r.status = Status::inconclusive;
+      r.reason = "a measured sum is no proof: " + r.behaves_like;
+      r.nearest = Nearest::beyond_measured;
+    }
     r.evidence.push_back(seen.saw);
     return r;
+  }
+
+  /// A row that no serial sum explains, made from the first one that does not pass.
+  std::optional<RaisedColumn> proof_of(const Judged& failed) const {
+    const std::set<std::int64_t>& wrong = failed.j->wrong_rows;
+    if (!options_.launches || wrong.empty() || case_.transformed() || !not_plain_rows(variant_, op_).empty())
+      return {};
+    constexpr std::int64_t kMostElements = std::int64_t{1} << 24;
+    Tensor row(variant_.dtype, 1, case_.V());
+    for (std::int64_t j = 0; j < case_.V(); ++j) row.set(0, j, case_.logits().at(*wrong.begin(), j));
+    const std::int64_t most = std::max<std::int64_t>(1, kMostElements / case_.V());
+    return raised_column(variant_, row, std::min(case_.rows(), most), [&](const Tensor& rows) {
+      Variant serial = variant_;
+      serial.claim.any_height = false;  // its height is the largest possible
+      return check_case(serial, Case("left_out", rows), op_, options_.pick).status == Status::fail;
+    });
+  }
+
+  /// The additions whose worst case a sum of `seen` additions hardly exceeds, over all rows: roundings of
+  /// mixed sign, and what the terms of a row lose in the same direction. Terms that are multiples of a
+  /// partial sum's last place lose nothing; equal ones may all be rounded up.
+  double likely_height(double seen) const {
+    const Terms terms = terms_of(variant_.claim, variant_.backend, variant_.out(), case_.V());
+    double most = 0;
+    for (std::int64_t row = 0; row < case_.rows() && most < 1; ++row)
+      most = std::max(most, drift(terms, case_.truth(row), seen));
+    return kMixedSign * std::sqrt(seen) + seen * std::min(1.0, most);
+  }
+  /// The mean error of adding one of the row's terms to a partial sum, in units of roundoff of the whole sum:
+  /// the largest over the sizes that a partial sum goes through.
+  static double drift(const Terms& t, const RowTruth& row, double seen) {
+    if (row.kind != RowKind::finite && row.kind != RowKind::masked) return 0;
+    const double n = static_cast<double>(row.finite);
+    // The largest term is not 1 where nothing is subtracted, or by exp2 of an FMA.
+    const double scale =
+        row.s.hi * std::exp(std::min(700.0, shift_of(row, t).f[static_cast<std::size_t>(row.argmax)]));
+    const int top = std::ilogb(scale), steps = 8 + static_cast<int>(std::log2(std::max(1.0, n / seen)));
+    double most = 0;
+    for (int k = 0; k <= steps; ++k) {
+      const double place = std::ldexp(2 * t.u, top - k);
+      double lost = 0;
+      for (const double p : row.hi) lost += std::nearbyint(p * scale / place) * place - p * scale;
+      most = std::max(most, std::fabs(lost) / n / std::ldexp(t.u, top));
+    }
+    return most;
   }
 
   Record concluded(const Judged& one) {

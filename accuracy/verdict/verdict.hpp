@@ -4,11 +4,12 @@
 // launch of every command ends here.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "accuracy/case/case.hpp"
-#include "accuracy/probes/measured_sum.hpp"
 #include "accuracy/record.hpp"
 #include "accuracy/verdict/judgement.hpp"
 
@@ -17,9 +18,10 @@ namespace assay {
 struct VerdictOptions {
   ErrorProfile* profile = nullptr;
   std::optional<double> max_ulp = {};
-  /// For a kernel that declares no height: measures its sum in launches of at least this many rows. Empty for
-  /// outputs of another program.
-  std::function<MeasuredSum(std::int64_t rows)> measure = {};
+  /// The kernel can be launched again, on such a case: its sum can be measured, and a proof be looked for.
+  /// False for outputs of another program.
+  bool launches = false;
+  Pick pick = {};
 };
 
 /// Returns `record` with what was judged and the status that follows from it. `look` shows the launches to a
@@ -32,8 +34,10 @@ struct VerdictOptions {
 /// - A kernel that can be launched is judged as a sum of at most kFewAdditions additions. If it passes, it is
 ///   done.
 /// - It is judged as the sum that was measured at this V (the row length), first in a few rows, and if that
-///   fails, in as many rows as the case has. Outputs that fail here but would pass as a serial sum are
-///   `fail`, and the record says so.
+///   fails, in as many rows as the case has. A pass also needs errors no larger than roundings of mixed sign
+///   make them. Outputs that do not pass here but would pass as a serial sum are `fail` if a row made from
+///   theirs fails as a serial sum (raised_column), else `inconclusive`: the record names the word that
+///   settles it.
 /// - If nothing could be measured, it is judged with roundings of mixed sign (VERDICT.md section 4). Outputs
 ///   that fail here but would pass as a serial sum are `inconclusive`, and the record names the word that
 ///   settles it. They pass if the bound of the serial sum is sharp enough (1/512).
@@ -48,5 +52,20 @@ inline constexpr double kFewAdditions = 32;
 /// (SIAM J. Sci. Comput. 41(5), 2019), theorem 2.4: roundings that are independent, or mean independent, with
 /// mean 0 stay within this, except with probability 2 exp(-kMixedSign^2 / 2), which is 3e-8 here.
 inline constexpr double kMixedSign = 6;
+
+// Looks for a proof. A measured sum is none: another order of additions may explain the outputs. But if one
+// logit is raised until its term alone makes up the sum, no order explains a sum that does not answer.
+
+struct RaisedColumn {
+  std::int64_t column = -1;
+  bool left_out = false;  // the sum does not hold its term
+  std::string detail;     // "column 5 is left out of the sum: ..."
+};
+
+/// A column that, raised far above all others in this row (`logits` has one row), makes the kernel fail as a
+/// serial sum: `fails` judges that. It is looked for where terms seem to be missing, in launches of at least
+/// `at_least` rows. Empty if none is found, and for an op whose outputs do not tell the sum.
+std::optional<RaisedColumn> raised_column(const Variant& variant, const Tensor& logits, std::int64_t at_least,
+                                          const std::function<bool(const Tensor& rows)>& fails);
 
 }  // namespace assay

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "accuracy/conformance/diagnosis/lost_terms.hpp"
 #include "accuracy/conformance/inputs.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "reference/problem.hpp"
@@ -170,6 +171,8 @@ Finding finding_of(Cases bad, const Cases& good, const Rule& rule, std::string l
     f.where = fmt::format("seen in rows of V = {} to {}", f.cases.front()->V, f.cases.back()->V);
   }
   f.likely = likely_cause(f, rule);
+  if (f.lost_terms.empty())
+    if (std::string left_out = cause_of_left_out(f.cases); !left_out.empty()) f.likely = std::move(left_out);
   if (rule.pattern == Pattern::V_from && rule.exact() && rule.with == Pattern::everything && rule.number > 2)
     f.declares = fmt::format("max_V={}", rule.number - 1);
   // If another cause is known, no class is offered. Exception: a policy for special values can be declared.
@@ -180,7 +183,7 @@ Finding finding_of(Cases bad, const Cases& good, const Rule& rule, std::string l
       symptom_of(*f.first) == Symptom::values)
     f.likely = fmt::format("{}: the first case {}", kOtherArithmetic, f.first->behaves_like);
   if (f.may_be_arithmetic && f.first->nearest == Nearest::beyond_measured)
-    f.likely = "a part of the sum is lost, or rounded too coarsely";
+    f.likely = "another sum than the one that was measured, or a part of it is lost";
   return f;
 }
 

@@ -35,10 +35,11 @@ constexpr double kPartOfATerm = 0.25;
 /// division in f32 is off by 2 ulp at most, so 1/output is off by 4u in all. A logarithm is as large as ln V,
 /// and so is the error of its rounding. A sum of ones is exact to far longer rows.
 bool tells_of(std::int64_t V, Dtype out, Op op) {
+  if (op != Op::softmax && op != Op::log_softmax) return false;
   const auto length = static_cast<double>(V);
   const double u = std::ldexp(1.0, -format(out).precision);
   const double size = op == Op::log_softmax ? std::max(1.0, std::log(length)) : 1;
-  return V >= 2 && V <= 4096 && 4 * u * length * size <= kPartOfATerm;
+  return V >= 2 && 4 * u * length * size <= kPartOfATerm;
 }
 
 /// True for a plain case of equal logits whose output tells the number of terms in the sum.
@@ -48,8 +49,11 @@ bool tells(const Record& r) {
   const auto op = parse_op(r.op);
   const std::size_t colon = r.dtype.find(':');
   const auto out = parse_dtype(colon == r.dtype.npos ? r.dtype : r.dtype.substr(colon + 1));
-  return out && (op == Op::softmax || op == Op::log_softmax) && tells_of(r.V, *out, *op);
+  return out && op && tells_of(r.V, *out, *op);
 }
+
+/// The longest rows of which all must agree on the number of terms.
+constexpr std::int64_t kLongestThatAgrees = 4096;
 
 /// True if all outputs are as wrong as the worst one, as they are where the sum is wrong. If only some are,
 /// they are divided by something else, and the worst one says nothing of the sum. The right outputs of a row
@@ -88,7 +92,7 @@ std::string cause_of_lost_terms(const Cases& bad, const Cases& good) {
   Cases all;
   for (const Cases* cases : {&bad, &good})
     std::copy_if(cases->begin(), cases->end(), std::back_inserter(all),
-                 [](const Record* r) { return tells(*r); });
+                 [](const Record* r) { return r->V <= kLongestThatAgrees && tells(*r); });
   const std::int64_t lost = told_by_most(all), n = std::abs(lost);
   if (lost == 0) return {};
   std::erase_if(all, [&](const Record* r) { return r->V <= lost; });
@@ -113,6 +117,33 @@ std::string cause_of_lost_terms(const Cases& bad, const Cases& good) {
       "the sum of every row has {} too many, as if {} added twice: the exps of V equal logits add "
       "up to V + {}",
       n == 1 ? "one term" : fmt::format("{} terms", n), n == 1 ? "a column were" : "columns were", n);
+}
+
+std::string cause_of_left_out(const Cases& bad) {
+  std::set<std::int64_t> lengths, from_start, from_end;
+  const Record* first = nullptr;
+  for (const Record* r : bad) {
+    if (!r->left_out) continue;
+    if (!first) first = r;
+    lengths.insert(r->V), from_start.insert(*r->left_out), from_end.insert(r->V - *r->left_out);
+  }
+  if (first)
+    return fmt::format(
+        "column {} is left out of the sum{}: if its logit alone is raised, the sum does not answer",
+        lengths.size() > 1 && from_start.size() > 1 && from_end.size() == 1
+            ? fmt::format("V - {}", *from_end.begin())
+            : std::to_string(*first->left_out),
+        lengths.size() == 1 ? fmt::format(" of rows of V = {}", first->V) : "");
+  // At one length, one row of equal logits tells the number.
+  for (const Record* r : bad) {
+    const std::optional<std::int64_t> lost = tells(*r) ? missing(*r) : std::nullopt;
+    if (r->V != bad.front()->V || r->V < kShortRows) return {};
+    if (lost && *lost > 0 && 2 * *lost < r->V)
+      return fmt::format("{} left out of the sum of rows of V = {}: the exps of {} equal logits add up to {}",
+                         *lost == 1 ? "one element is" : fmt::format("{} elements are", *lost), r->V, r->V,
+                         r->V - *lost);
+  }
+  return {};
 }
 
 std::string cause_of_narrow_sum(const std::vector<Record>& records) {

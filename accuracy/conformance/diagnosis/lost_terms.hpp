@@ -17,6 +17,10 @@ namespace assay::conformance {
 /// number that depends on the length is told by a rule about V.
 std::string cause_of_lost_terms(const Cases& bad, const Cases& good);
 
+/// The cause, if a record proves that a column is left out of the sum, or if all cases have one length and a
+/// row of equal logits tells how many terms its sum lacks. Empty otherwise.
+std::string cause_of_left_out(const Cases& bad);
+
 /// "the sum is kept in f16: d = 2048 for 2049 equal logits", if the probe of the accumulator has refuted the
 /// sum that was claimed, or that is taken for granted. Else empty.
 std::string cause_of_narrow_sum(const std::vector<Record>& records);
