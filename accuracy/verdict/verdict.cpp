@@ -242,8 +242,8 @@ class Verdict {
   }
 
   /// The additions whose worst case a sum of `seen` additions hardly exceeds, over all rows: roundings of
-  /// mixed sign, and what the terms of a row lose in the same direction. Terms that are multiples of a
-  /// partial sum's last place lose nothing; equal ones may all be rounded up.
+  /// mixed sign, and what the terms of a row lose in the same direction. Those that are
+  /// below half of a partial sum's last place are lost whole.
   double likely_height(double seen) const {
     const Terms terms = terms_of(variant_.claim, variant_.backend, variant_.out(), case_.V());
     double most = 0;
@@ -256,6 +256,11 @@ class Verdict {
   static double drift(const Terms& t, const RowTruth& row, double seen) {
     if (row.kind != RowKind::finite && row.kind != RowKind::masked) return 0;
     const double n = static_cast<double>(row.finite);
+    // Equal terms are rounded alike. A chain may hold nothing but such, whatever the mean over the row is.
+    std::int64_t distinct = 1;
+    for (std::size_t i = 0; i < row.x.size(); ++i)
+      if (std::isfinite(row.x[i])) distinct = std::max<std::int64_t>(distinct, row.larger[i] + 1);
+    if (4 * distinct < 3 * row.finite) return 1;
     // The largest term is not 1 where nothing is subtracted, or by exp2 of an FMA.
     const double scale =
         row.s.hi * std::exp(std::min(700.0, shift_of(row, t).f[static_cast<std::size_t>(row.argmax)]));
