@@ -28,7 +28,9 @@ std::string written(const std::string& path, const std::string& text) {
   return path;
 }
 
-std::string fixture(const std::string& name) { return std::string(ASSAY_FIXTURES) + "/" + name + ".so"; }
+std::string loaded_fixture(const std::string& name) {
+  return std::string(ASSAY_FIXTURES) + "/" + name + ".so";
+}
 
 void* mapped(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -82,11 +84,11 @@ TEST(Imports, OfThisProgramAndOfNoProgram) {
                                                                          5)))
                   .empty());
   EXPECT_TRUE(unusual_imports("/no/such/file").empty());
-  if (!std::filesystem::exists(fixture("fixture_right")))
+  if (!std::filesystem::exists(loaded_fixture("fixture_right")))
     GTEST_SKIP() << "the fixtures are not on this machine";
-  const std::vector<std::string> right = unusual_imports(fixture("fixture_right"));
+  const std::vector<std::string> right = unusual_imports(loaded_fixture("fixture_right"));
   EXPECT_EQ(std::ranges::find(right, "getenv"), right.end());
-  const std::vector<std::string> hostile = unusual_imports(fixture("hostile_kills_itself"));
+  const std::vector<std::string> hostile = unusual_imports(loaded_fixture("hostile_kills_itself"));
   EXPECT_NE(std::ranges::find_first_of(hostile, std::vector<std::string>{"kill", "raise", "getpid"}),
             hostile.end());
 }
