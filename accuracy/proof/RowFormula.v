@@ -132,11 +132,11 @@ Definition case_lost_ : num :=   (* must be below 1 *)
 Definition case_bound : num :=
   let C := constants_in in let zs := distinct in let E := map (entry_of C zs) (logits c) in
   row_bound (lam_of_u C) (additions c) (online c) (times_of zs) E (map (fun y => grown (entry_of C zs y)) (heaviest c)) (least_of C).
-(* what it is made of: plain, the absolute errors' part, the sharper bounds with what must be below 1, b *)
+(* what it is made of: plain, what of the absolute errors is given to lam, the sharper bounds with what must be below 1, b *)
 Definition case_parts : num * num * list (num * num) * num :=
   let C := constants_in in let zs := distinct in let E := map (entry_of C zs) (logits c) in let L := lam_of_u C in let h := additions c in
   let l := candidates L h (online c) (times_of zs) E (map (fun y => grown (entry_of C zs y)) (heaviest c)) in
-  (plain L h E, lam_ (plain_lost L h (times_of zs) E), l, lowest_of L h (times_of zs) E (least_of C) l).
+  (plain L h E, plain_lost L h (times_of zs) E, l, lowest_of L h (times_of zs) E (least_of C) l).
 
 (* An output: the division's relative error T as a logarithm, its absolute error w0; between these two it lies. *)
 Variables divided rounded w0 : Z * Z.
