@@ -64,7 +64,7 @@ else()
   # These take all memory of a GPU, or look how long something takes on it: on a machine with a GPU no other
   # test may run beside them.
   set(alone "DeviceIsolation.*:PythonDevice.*")
-  gtest_discover_tests(assay_tests TEST_FILTER "-Bigmem.*:${alone}:${ASSAY_LONG_TESTS}" ${discovery})
+  gtest_discover_tests(assay_tests TEST_FILTER "-Bigmem.*:InCoq.*:${alone}:${ASSAY_LONG_TESTS}" ${discovery})
   gtest_discover_tests(assay_tests TEST_FILTER "${alone}" ${discovery} RUN_SERIAL TRUE)
   gtest_discover_tests(assay_tests TEST_FILTER "${ASSAY_LONG_TESTS}" ${discovery} LABELS long)
   add_test(NAME long_tests_exist COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:assay_tests> "-DPATTERNS=${ASSAY_LONG_TESTS}"
@@ -89,7 +89,13 @@ foreach(proof fast_exp fast_log)
   add_test(NAME proof_${proof} COMMAND ${CMAKE_COMMAND} -DNAME=${proof} -DROOT=${PROJECT_SOURCE_DIR}
     -DGAPPA=${ASSAY_GAPPA} -DSOLLYA=${ASSAY_SOLLYA} -P ${PROJECT_SOURCE_DIR}/cmake/proofs.cmake)
 endforeach()
-# Coq compiles the proofs of the bounds in the build folder. The test is skipped, with a message, if Coq or
-# Flocq is not installed.
+# Coq compiles the proofs of the bounds in the build folder; then it compares the C++ with them, and certifies two rows.
+# The tests are skipped, with a message, if Coq, Flocq or coq-interval is not installed.
 add_test(NAME proof.coq COMMAND ${PROJECT_SOURCE_DIR}/accuracy/proof/check ${PROJECT_BINARY_DIR}/proof)
-set_tests_properties(proof.coq PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800 LABELS long)
+set_tests_properties(proof.coq PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 1800 LABELS long FIXTURES_SETUP proofs)
+foreach(part Bounds Verdicts)
+  string(TOLOWER ${part} name)
+  add_test(NAME proof.${name} COMMAND assay_tests --gtest_filter=InCoq.${part})
+  set_tests_properties(proof.${name} PROPERTIES TIMEOUT 3600 LABELS long FIXTURES_REQUIRED proofs
+    ENVIRONMENT ASSAY_PROOFS=${PROJECT_BINARY_DIR}/proof SKIP_REGULAR_EXPRESSION "nothing was compared")
+endforeach()

@@ -170,7 +170,7 @@ Terms terms_of(const Claim& claim, Backend backend, Dtype out, std::int64_t V) {
   return t;
 }
 
-RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& shift) {
+RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& shift, SumTerms* terms) {
   const std::size_t n = row.x.size();
   RowBounds r;
   r.A.resize(n);
@@ -260,17 +260,27 @@ RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& sh
   // too.
   errors.rescales = (1 + std::min(2.0, r.K_max)) * (t.flush > 0 && rescaled ? 2 : 1) * std::exp(t.tau);
   const double besides = r.share > 0 || t.stored ? (stored + (r.share > 0 ? t.w_epsilon : 0)) / scale : 0;
-  const double absolute =
-      lam((finite * errors.rescales * r.eta_s + besides) * std::exp(2 * (plain + last_step)));
+  const double lost = (finite * errors.rescales * r.eta_s + besides) * std::exp(2 * (plain + last_step));
+  const double absolute = lam(lost);
   const double inflated = inflate(static_cast<double>(n));
   double b = plain + last_step + absolute;
+  if (terms != nullptr) *terms = {h, plain * inflated, lost * inflated, 0, {}};
   if (is_long) {
     const double step = std::exp(2 * last_step);
     errors.exp = r.eta_s * step;
     for (double& one : errors.stored) one *= step / scale;
     errors.epsilon = r.share > 0 ? t.w_epsilon / scale * step : 0;
-    double sharper = by_head(t, row, h, grown_before, r.share, errors);
-    if (2 * h > finite) sharper = std::min(sharper, by_depth(t, row, h, grown_before, r.share) + absolute);
+    const std::vector<double> heads = by_heads(t, row, h, grown_before, r.share, errors);
+    double sharper = std::numeric_limits<double>::infinity();
+    for (const double head : heads) sharper = std::min(sharper, head);
+    const bool deep = 2 * h > finite;
+    const double depth = deep ? by_depth(t, row, h, grown_before, r.share) + absolute : 0;
+    if (deep) sharper = std::min(sharper, depth);
+    if (terms != nullptr) {
+      terms->depth = depth * inflated;
+      terms->heads = heads;
+      for (double& head : terms->heads) head *= inflated;
+    }
     b = std::min(b, std::max(sharper, std::log1p(own_excess) + kShortSum * lam_u) + last_step);
   }
   // No enclosure of the exact sum is narrower than this.

@@ -88,8 +88,26 @@ struct RowBounds {
   double share = 0;       // epsilon's share of the divisor: the outputs add up to 1 - share
   std::vector<double> A;  // log-error bound of every element
 };
+/// What b is made of, each raised as b is, for the test that compares it with the formula in Coq
+/// (accuracy/proof/RowFormula.v).
+struct SumTerms {
+  double h = 0;               // additions on a path that the row can have
+  double plain = 0;           // by the height, without absolute errors
+  double lost = 0;            // lam of this is the absolute errors' part
+  double depth = 0;           // by the depths; 0 if they are not used
+  std::vector<double> heads;  // by a head of 1, 2, 4, ... terms
+};
 /// `row`: the row with the claim's epsilon in its sum (accuracy/bounds/divisor.hpp).
-RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& shift);
+RowBounds row_bounds(const Terms& t, const RowTruth& row, const RoundedShift& shift,
+                     SumTerms* terms = nullptr);
+
+/// The same row for Coq: a `case` of accuracy/proof/RowFormula.v, whose terms are the finite logits, by
+/// columns in the order of coq_columns. outside_coq: empty, or what the formula there does not cover.
+std::string coq_case(const Terms& t, const RowTruth& row, const RoundedShift& shift);
+std::vector<std::size_t> coq_columns(const RowTruth& row);
+std::string outside_coq(const Terms& t, const RowTruth& row, const RoundedShift& shift);
+/// x as Coq reads it: (m, e)%Z for m 2^e.
+std::string coq_dyadic(double x);
 
 /// The head and tail bound is used for sums with more additions than this. Shorter sums are bounded by their
 /// height alone, and the fast judge relies on that.

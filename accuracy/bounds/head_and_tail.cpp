@@ -22,8 +22,8 @@ class HeadAndTail {
       add(share * (1 - 0x1p-40), share * (1 + growth(lam_u_)), errors.epsilon);
   }
 
-  double best() const {
-    double least = std::numeric_limits<double>::infinity();
+  std::vector<double> bounds() const {
+    std::vector<double> found;
     const std::size_t n = least_.size();
     const bool rescaled = t_.online || t_.kept;
     std::vector<double> tails(n + 1, 0);  // from the smallest term up: a difference of sums would lose it
@@ -40,10 +40,10 @@ class HeadAndTail {
       const double alone = std::log(std::max(most_[r - 1], heads)) + among_heads + lam(std::max(0.0, q));
       const double below =
           alone + lam(std::max(0.0, q)) + lam(errors_.rescales * of_heads / heads * std::exp(2 * alone));
-      least = std::min(least, std::max(above, below));
+      // The error of the plain sums here is added.
+      found.push_back(std::max(above, below) + static_cast<double>(n) * 0x1p-51);
     }
-    // The error of the plain sums here.
-    return least + static_cast<double>(n) * 0x1p-51;
+    return found;
   }
 
  private:
@@ -71,9 +71,9 @@ class HeadAndTail {
 
 }  // namespace
 
-double by_head(const Terms& t, const RowTruth& row, double h, const std::vector<double>& grown, double share,
-               const AbsoluteErrors& errors) {
-  return HeadAndTail(t, row, h, grown, share, errors).best();
+std::vector<double> by_heads(const Terms& t, const RowTruth& row, double h, const std::vector<double>& grown,
+                             double share, const AbsoluteErrors& errors) {
+  return HeadAndTail(t, row, h, grown, share, errors).bounds();
 }
 
 double by_depth(const Terms& t, const RowTruth& row, double h, const std::vector<double>& grown,

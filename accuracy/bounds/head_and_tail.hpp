@@ -23,15 +23,15 @@ struct AbsoluteErrors {
   double of(std::size_t i) const { return exp + (stored.empty() ? 0 : stored[i]); }
 };
 
-/// Bounds |ln(computed sum / exact)| of a sum whose terms differ greatly in size: the smallest bound over
-/// heads of 1, 2, 4, ... terms, by descending probability. The error of an addition is at most its smaller
+/// Bounds |ln(computed sum / exact)| of a sum whose terms differ greatly in size: one bound for each head of
+/// 1, 2, 4, ... terms, by descending probability. The error of an addition is at most its smaller
 /// operand, so what is added to a head counts at most twice, in any order, and so do its absolute errors
 /// (HeadTail.head_above and head_below, of the rounded exps). In an online sum those of a term count four
 /// times, and a head holds all equal logits (OnlineHeadAbove.online_head_above, online_head_below). `grown`:
 /// p (e^e0 - 1) of every term, e0 its log-error before the additions; `share`: the share of epsilon, which is
 /// one more term.
-double by_head(const Terms& t, const RowTruth& row, double h, const std::vector<double>& grown, double share,
-               const AbsoluteErrors& errors);
+std::vector<double> by_heads(const Terms& t, const RowTruth& row, double h, const std::vector<double>& grown,
+                             double share, const AbsoluteErrors& errors);
 
 /// Bounds the same of any sum, without the absolute errors. At most n - k + floor(log2 k) additions lie above
 /// the k-th deepest of n leaves (LeafDepth.v). So the bound is largest if the largest terms p e^e0 are the

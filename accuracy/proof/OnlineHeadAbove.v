@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: Apache-2.0 *)
 (* The head of an online normalizer, from above: a partial of tail logits enters a partial of head logits with an error of at most itself. *)
 Require Import Reals List Permutation Lra Lia.
-Require Import Assay.ExactOperator Assay.RoundedModel Assay.Theorem1 Assay.TermCounts Assay.RoundedTree Assay.HeightCap Assay.OnlineHeadBelow Assay.LeafDepth Assay.FloatSum Assay.HeadTail.
+Require Import Assay.ExactOperator Assay.RoundedModel Assay.Theorem1 Assay.TermCounts Assay.RoundedTree Assay.HeightCap Assay.LeafDepth Assay.FloatSum Assay.HeadTail.
 Import ListNotations.
 Open Scope R_scope.
 

@@ -57,7 +57,7 @@ Proof.
 Qed.
 End Range.
 (* Order, exactly: what is monotone stays so. N the exps of two logits; IEEE division, a reciprocal, log-softmax in both forms;
-   stored_between (NarrowOutput.v) is the output's rounding. *)
+   stored_between (BitsOutput.v) is the output's rounding. *)
 Section Exact.
 Variable A : arith.
 Notation F := (F_ A). Notation fl := (fl_ A).

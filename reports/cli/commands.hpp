@@ -50,6 +50,7 @@ inline constexpr const char* kNoGpuText = "3  the machine lacks what was asked f
   COMMAND(verify) \
   COMMAND(inputs) \
   COMMAND(grade) \
+  COMMAND(coq) \
   COMMAND(sweep) \
   COMMAND(sweep_page) \
   COMMAND(sweep_oracle) \

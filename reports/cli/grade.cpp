@@ -29,19 +29,6 @@ struct GradeArguments {
   AskedPick pick;
 };
 
-/// "bf16", or "f32:bf16" if the outputs have another type than the logits.
-void take_dtype(const std::string& word, Graded& g) {
-  const std::size_t colon = word.find(':');
-  g.dtype = parse_dtype(word.substr(0, colon));
-  bool good = g.dtype && can_judge(*g.dtype);
-  if (colon != word.npos) {
-    g.out_dtype = parse_dtype(word.substr(colon + 1));
-    good = good && g.out_dtype;
-  }
-  if (!good)
-    throw InputError("--dtype " + word + ": must be f16, bf16 or f32, or logits:outputs, as f32:bf16");
-}
-
 /// Which outputs of one file of logits are to be judged, and as which op.
 std::vector<Graded> one_file(GradeArguments& o) {
   if (!o.probs.empty() && !o.values.empty()) throw InputError("--probs and --values: give only one of them");

@@ -188,5 +188,31 @@ TEST_F(Grade, TakesTopK) {
   EXPECT_EQ(records().at(0)["reason"], "failed: order");
 }
 
+TEST_F(Grade, CoqSaysInOneLineWhatItDoesNotTake) {
+  Tensor x(Dtype::f32, 2, 40), longer(Dtype::f32, 1, 65);
+  write_npy(at("x.npy"), x);
+  write_npy(at("y.npy"), softmax_of(x, strangers::two_pass, Dtype::f32));
+  write_npy(at("long.npy"), longer);
+  x.set(1, 3, -INFINITY);
+  write_npy(at("masked.npy"), x);
+  const char* safe = "algorithm=safe";
+  const auto call = [&](const char* logits, const char* probs, const char* declared, const char* row) {
+    return call_words({"coq", "--logits", at(logits), "--probs", at(probs), "--declare", declared, "--row",
+                       row, "--out", at("row.v")});
+  };
+  EXPECT_EQ(call("x.npy", "y.npy", safe, "1").status, 0);
+  EXPECT_NE(read_file(folder / "row.v").find("passes_true"), std::string::npos);
+  for (const auto& [said, outcome] : std::initializer_list<std::pair<const char*, Outcome>>{
+           {"64 at most", call("long.npy", "long.npy", safe, "0")},
+           {"has 2 rows", call("x.npy", "y.npy", safe, "2")},
+           {"finite ones", call("masked.npy", "y.npy", safe, "1")},
+           {"exp=exp2_fma", call("x.npy", "y.npy", "algorithm=safe; exp=exp2_fma", "0")},
+           {"normalise=kept", call("x.npy", "y.npy", "normalise=kept", "0")}}) {
+    EXPECT_EQ(outcome.status, 2) << said;
+    EXPECT_NE(outcome.err.find(said), std::string::npos) << outcome.err;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  }
+}
+
 }  // namespace
 }  // namespace assay

@@ -62,16 +62,22 @@ void must_hold(const std::string& where, const Tensor& t, std::optional<Dtype> s
     refuse_file(where, fmt::format("holds {}, not {}", name(t.dtype), name(*said)));
 }
 
-/// The files of one case, with shapes that fit each other.
-struct Loaded {
-  Tensor logits;
-  std::optional<Tensor> values;
-  std::optional<IndexMatrix> indices;
-  int k = 0;
-};
+}  // namespace
 
-Loaded load(const Graded& g, Op op) {
-  Loaded l;
+void take_dtype(const std::string& word, Graded& g) {
+  const std::size_t colon = word.find(':');
+  g.dtype = parse_dtype(word.substr(0, colon));
+  bool good = g.dtype && can_judge(*g.dtype);
+  if (colon != word.npos) {
+    g.out_dtype = parse_dtype(word.substr(colon + 1));
+    good = good && g.out_dtype;
+  }
+  if (!good)
+    throw InputError("--dtype " + word + ": must be f16, bf16 or f32, or logits:outputs, as f32:bf16");
+}
+
+GradedFiles load_graded(const Graded& g, Op op) {
+  GradedFiles l;
   l.logits = read_floats(g.logits, "logits", g.dtype, "--dtype bf16");
   must_hold(g.logits, l.logits, g.dtype);
   if (l.logits.dtype == Dtype::f64)
@@ -107,7 +113,7 @@ Loaded load(const Graded& g, Op op) {
   return l;
 }
 
-Variant variant_of(const GradeOptions& o, Dtype in, Dtype out, int k) {
+Variant graded_variant(const GradeOptions& o, Dtype in, Dtype out, int k) {
   Variant v;
   v.variant = o.name;
   v.dtype = in;
@@ -123,6 +129,8 @@ Variant variant_of(const GradeOptions& o, Dtype in, Dtype out, int k) {
   v.max_k = k;
   return v;
 }
+
+namespace {
 
 std::string command_line(const Graded& g, const GradeOptions& o) {
   const bool probs = probabilities(o.op);
@@ -162,16 +170,18 @@ class Grading {
     for (const std::string& file : {g.values, g.indices})
       if (std::error_code ignored; !file.empty() && !std::filesystem::exists(file_of(file), ignored)) {
         // The user's program wrote no outputs for this input.
-        const Variant v = variant_of(options_, g.dtype.value_or(Dtype::f32), g.dtype.value_or(Dtype::f32), 0);
+        const Variant v =
+            graded_variant(options_, g.dtype.value_or(Dtype::f32), g.dtype.value_or(Dtype::f32), 0);
         Record r = blank_record(v, g.name, options_.op, {}, g.seed);
         r.reason = file + ": no such file" + other_container(file);
         r.reproduce = command_line(g, options_);
         keep(i, v, std::move(r));
         return;
       }
-    Loaded l = load(g, options_.op);
+    GradedFiles l = load_graded(g, options_.op);
     const Pick pick = {l.k, options_.threshold};
-    const Variant v = variant_of(options_, l.logits.dtype, l.values ? l.values->dtype : l.logits.dtype, l.k);
+    const Variant v =
+        graded_variant(options_, l.logits.dtype, l.values ? l.values->dtype : l.logits.dtype, l.k);
     const std::int64_t rows = l.logits.rows, V = l.logits.V;
     const std::int64_t most = std::max<std::int64_t>(1, kSlice / std::max<std::int64_t>(1, V));
     for (std::int64_t from = 0; from == 0 || from < rows; from += most) {
@@ -225,9 +235,9 @@ ReportData grade(const std::vector<Graded>& cases, const GradeOptions& options) 
   }
   // A wrong declaration is refused before anything is read. Some words need 16-bit outputs.
   try {
-    variant_of(options, Dtype::f32, Dtype::f16, 1);
+    graded_variant(options, Dtype::f32, Dtype::f16, 1);
   } catch (const InputError&) {
-    variant_of(options, Dtype::f32, Dtype::f32, 1);
+    graded_variant(options, Dtype::f32, Dtype::f32, 1);
   }
   Grading(cases, options, data).run();
   std::sort(data.keys.begin(), data.keys.end(),

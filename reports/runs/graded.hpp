@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/registry.hpp"
+#include "reference/files/npy.hpp"
 #include "reference/problem.hpp"
 #include "reports/data/report_data.hpp"
 
@@ -34,6 +36,20 @@ struct GradeOptions {
 
 /// What to do about y.npz where y.npy is looked for, as the end of a message; empty if there is no y.npz.
 std::string other_container(const std::string& file);
+
+/// "bf16", or "f32:bf16" if the outputs have another type than the logits. Throws InputError.
+void take_dtype(const std::string& word, Graded& g);
+
+/// The files of one case, with shapes that fit each other; else InputError.
+struct GradedFiles {
+  Tensor logits;
+  std::optional<Tensor> values;
+  std::optional<IndexMatrix> indices;
+  int k = 0;
+};
+GradedFiles load_graded(const Graded& g, Op op);
+/// A kernel of which nothing is known but the declaration.
+Variant graded_variant(const GradeOptions& o, Dtype in, Dtype out, int k);
 
 /// Judges all cases. Missing outputs become not_run records, and the report fails. Outputs that cannot be
 /// read, or whose shape does not fit their logits, throw InputError that names the file.
