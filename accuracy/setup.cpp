@@ -46,6 +46,7 @@ constexpr std::array kSetups = {
     SetupRow{"ordinary"},
     SetupRow{"few_left", "few_"},
     SetupRow{"long_tails", "long_"},
+    SetupRow{"pitch_operands", "pitch_", 5, 3},
     SetupRow{"huge_behind", "huge_"},
     SetupRow{"special_behind", "special_"},
     SetupRow{nullptr},

@@ -45,6 +45,7 @@ enum class SetupKind : std::uint8_t {
   ordinary,
   few_left,
   long_tails,
+  pitch_operands,
   huge_behind,
   special_behind,
   // A name that its group defines: a property, a tool.

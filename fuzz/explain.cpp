@@ -69,7 +69,9 @@ class RowText {
       case RowKind::all_neg_inf:
         return std::string("m = -inf, d = 0; outputs ") + (p.all_neg_inf == NegInfRows::nan ? "NaN" : "0");
       case RowKind::pos_inf:
-        return p.pos_inf == PosInfRows::nan ? "a +inf: outputs NaN" : "a +inf: NaN there, 0 elsewhere";
+        return p.pos_inf == PosInfRows::nan ? "a +inf: outputs NaN"
+               : v_.op == Op::lse           ? "a +inf: +inf"
+                                            : "a +inf: NaN there, 0 elsewhere";
       default:
         return "a NaN: outputs NaN";
     }

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "reference/ops.hpp"
+
 namespace assay {
 
 enum class Algorithm { naive, safe, online };  // as in the paper; naive subtracts no maximum
@@ -34,10 +36,13 @@ enum class LogitRounding { any, each, fma };
 enum class Causal { no, zeros, lower };
 enum class Determinism { not_guaranteed, run_to_run, gpu_to_gpu };
 enum class Ties { smaller_index, larger_index, unspecified };
+/// The slots of top-k: the largest logit first, or its k elements in any order.
+enum class SlotOrder { sorted, any };
 enum class Select { none, logits, probs };  // the values that top-k ranks by
 /// Result of a row that holds only -inf. any: nothing is promised, and the row is not judged.
 enum class NegInfRows { nan, zero, any };
-/// Result of a row with +inf: NaN everywhere; NaN at +inf and 0 elsewhere; nothing promised.
+/// Result of a row with +inf: NaN everywhere; NaN at +inf and 0 elsewhere (an lse: +inf, which is exact);
+/// nothing promised.
 enum class PosInfRows { nan, inf_only, any };
 enum class NanRows { nan, any };  // result of a row with NaN: NaN everywhere; nothing promised
 /// Where top-k ranks NaN. ignored: NaN is never selected, so slots stay empty (index -1) if k is too large.
@@ -121,6 +126,7 @@ struct Claim {
   Policy policy = {};
   Select select = Select::none;
   Ties ties = Ties::unspecified;
+  SlotOrder order = SlotOrder::sorted;
   Accesses loads = 0;
   Accesses stores = 0;
   /// The outputs may be written over the logits: no logit is read again after it was overwritten.
@@ -138,7 +144,7 @@ constexpr std::int64_t own_columns(const Claim& c, std::int64_t row, std::int64_
 /// The claim assumed of a kernel that declares nothing: fp32 arithmetic, any order of the sum, exp and
 /// division as accurate as CUDA documents its own, outputs that may use an older maximum
 /// (accuracy/bounds/BOUNDS.md section 6).
-constexpr Claim undeclared_claim() {
+constexpr Claim undeclared_claim(Op op) {
   Claim c;
   c.algorithm = Algorithm::online;
   c.division = Division::approximate;
@@ -148,6 +154,7 @@ constexpr Claim undeclared_claim() {
   c.any_height = true;
   c.determinism = Determinism::not_guaranteed;
   c.policy.nan_order = NanOrder::any;
+  if (op == Op::lse) c.policy.pos_inf = PosInfRows::inf_only;
   c.batch_invariant = false;
   return c;
 }
@@ -204,5 +211,6 @@ constexpr const char* name(Ties t) {
          : t == Ties::larger_index ? "larger_index"
                                    : "unspecified";
 }
+constexpr const char* name(SlotOrder o) { return o == SlotOrder::sorted ? "sorted" : "any"; }
 
 }  // namespace assay

@@ -154,9 +154,10 @@ void apply_declaration(std::string_view text, Variant& v) {
   settle(changed, given);
   // These words say how a kernel is called, not how it computes. Alone they leave the claim undeclared.
   static const std::set<Text> kCalls = {
-      "normalizer", "max_V",        "min_V",    "min_rows",    "max_rows", "rows_multiple", "V_multiple",
-      "V_in",       "max_elements", "max_abs",  "alignment",   "dense",    "finite",        "max_k",
-      "k_up_to_V",  "stream",       "in_place", "all_neg_inf", "pos_inf",  "nan",           "causal"};
+      "normalizer", "max_V", "min_V",        "min_rows", "max_rows",  "rows_multiple",
+      "V_multiple", "V_in",  "max_elements", "max_abs",  "alignment", "dense",
+      "finite",     "max_k", "k_up_to_V",    "stream",   "in_place",  "all_neg_inf",
+      "pos_inf",    "nan",   "causal",       "order"};
   for (const Text word : given)
     if (!kCalls.contains(word)) changed.declared = true;
   v = std::move(changed);
@@ -198,7 +199,7 @@ std::string declaration_words() {
 
 std::string declaration_of(const Variant& v) {
   Variant nothing;
-  nothing.claim = undeclared_claim();
+  nothing.claim = undeclared_claim(v.op);
   nothing.writes_normalizer = false;
   if (v.backend == Backend::plugin) nothing.limits = undeclared_limits();
   // Leaves out what `naive` implies.

@@ -11,11 +11,17 @@
 
 namespace assay {
 
-/// Largest k to try on a kernel that declares nothing: as large as this project's kernels take.
-inline constexpr int kUndeclaredK = 64;
+/// Largest k to try on a kernel that declares nothing: what sparse attention selects. Samplers ask for 1,000.
+inline constexpr int kUndeclaredK = 2048;
+
+/// True for a value that is no promise: a max_V that only says that an int holds the row length V, and the k
+/// with which a kernel is tried if none was declared.
+inline bool is_no_promise(std::string_view word, const Variant& v) {
+  return (word == "max_V" && v.limits.max_V == INT32_MAX) || (word == "max_k" && v.max_k == kUndeclaredK);
+}
 
 /// Sets exactly the named terms of `v`. If nothing else is known of the kernel, `v` starts as
-/// undeclared_claim(). The text is a list of "word=value" pairs, separated by ';' or white space, in any
+/// undeclared_claim(op). The text is a list of "word=value" pairs, separated by ';' or white space, in any
 /// order. `algorithm=naive` implies no shift, nothing kept and, unless declared otherwise, 0 beside a logit
 /// of +inf. Throws InputError that names the word that is unknown, given twice, without a valid value, or in
 /// conflict with another; `v` is then unchanged.

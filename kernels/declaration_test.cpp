@@ -19,7 +19,7 @@ Variant stranger() {
   Variant v;
   v.variant = "theirs";
   v.backend = Backend::plugin;
-  v.claim = undeclared_claim();
+  v.claim = undeclared_claim(v.op);
   v.limits = undeclared_limits();
   v.writes_normalizer = false;
   v.declared = false;

@@ -121,7 +121,7 @@ using Text = std::string_view;
 }  // namespace
 
 // clang-format off
-constexpr std::array<Word, 39> kWords = {{
+constexpr std::array<Word, 40> kWords = {{
     {"algorithm", "naive | safe | online", "subtracts no maximum; the row's maximum; a running one",
      [](Text w, Text s, V& v) { v.claim.algorithm = one_of(w, s, std::array{Algorithm::naive, Algorithm::safe, Algorithm::online}); },
      [](const V& v) { return S(name(v.claim.algorithm)); }},
@@ -170,13 +170,16 @@ constexpr std::array<Word, 39> kWords = {{
     {"ties", "smaller_index | larger_index | unspecified", "which of equal logits top-k takes first",
      [](Text w, Text s, V& v) { v.claim.ties = one_of(w, s, std::array{Ties::smaller_index, Ties::larger_index, Ties::unspecified}); },
      [](const V& v) { return S(name(v.claim.ties)); }},
+    {"order", "sorted | any", "the slots of top-k: the largest first, or its k elements in any order",
+     [](Text w, Text s, V& v) { v.claim.order = one_of(w, s, std::array{SlotOrder::sorted, SlotOrder::any}); },
+     [](const V& v) { return S(name(v.claim.order)); }},
     {"select", "logits | probs", "what top-k ranks by",
      [](Text w, Text s, V& v) { v.claim.select = one_of(w, s, std::array{Select::logits, Select::probs}); },
      [](const V& v) { return S(name(v.claim.select)); }},
     {"all_neg_inf", "nan | zero | any", "a row of nothing but -inf; any: not promised",
      [](Text w, Text s, V& v) { v.claim.policy.all_neg_inf = one_of(w, s, std::array{NegInfRows::nan, NegInfRows::zero, NegInfRows::any}); },
      [](const V& v) { return S(name(v.claim.policy.all_neg_inf)); }},
-    {"pos_inf", "nan | inf_only | any", "a row with +inf: NaN, or NaN there and 0 elsewhere; any: not promised",
+    {"pos_inf", "nan | inf_only | any", "a row with +inf: NaN, or NaN there and 0 elsewhere (an lse: +inf, as undeclared); any: not promised",
      [](Text w, Text s, V& v) { v.claim.policy.pos_inf = one_of(w, s, std::array{PosInfRows::nan, PosInfRows::inf_only, PosInfRows::any}); },
      [](const V& v) { return S(name(v.claim.policy.pos_inf)); }},
     {"nan", "nan | any", "a row with a NaN among its logits: NaN; any: not promised",

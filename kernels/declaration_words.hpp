@@ -20,6 +20,6 @@ struct Word {
   void (*set)(std::string_view word, std::string_view value, Variant& v);
   std::string (*get)(const Variant& v);
 };
-extern const std::array<Word, 39> kWords;
+extern const std::array<Word, 40> kWords;
 
 }  // namespace assay::declaring

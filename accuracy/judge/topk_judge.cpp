@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <vector>
 
 #include "accuracy/judge/judged_row.hpp"
@@ -292,9 +293,43 @@ void judge_softmax_of(const RowContext& selected, const RowCase& row, const RowO
     s.worst.column = row.column(got.indices[static_cast<std::size_t>(s.worst.column)]);
 }
 
-}  // namespace
+/// The slots of a row in the order in which the claim ranks their elements; those without an element last.
+class InOrder {
+ public:
+  InOrder(const RowContext& c, const RowOutput& got) {
+    const std::vector<double>& x = c.row.truth->x;
+    std::vector<std::size_t> slots(got.indices.size());
+    std::iota(slots.begin(), slots.end(), std::size_t{0});
+    const bool nan_first = c.claim.policy.nan_order == NanOrder::first,
+               larger = c.claim.ties == Ties::larger_index;
+    std::ranges::stable_sort(slots, [&](std::size_t a, std::size_t b) {
+      const std::int64_t i = got.indices[a], j = got.indices[b];
+      const auto inside = [&](std::int64_t at) { return at >= 0 && at < std::ssize(x); };
+      if (!inside(i) || !inside(j)) return inside(i) && !inside(j);
+      const double p = x[static_cast<std::size_t>(i)], q = x[static_cast<std::size_t>(j)];
+      if (std::isnan(p) != std::isnan(q)) return std::isnan(p) == nan_first;
+      return p > q || (same_rank(p, q) && (larger ? i > j : i < j));
+    });
+    for (const std::size_t slot : slots) {
+      indices_.push_back(got.indices[slot]);
+      if (got.values.empty()) continue;
+      values_.push_back(got.values[slot]);
+      bits_.push_back(got.bits[slot]);
+    }
+    row_ = got;
+    row_.indices = indices_, row_.values = values_, row_.bits = bits_;
+  }
+  InOrder(const InOrder&) = delete;
+  const RowOutput& row() const { return row_; }
 
-void judge_topk(const RowContext& c, Op op, const RowOutput& got, const RowContext* selected) {
+ private:
+  std::vector<double> values_;
+  std::vector<std::uint64_t> bits_;
+  std::vector<std::int64_t> indices_;
+  RowOutput row_;
+};
+
+void judge_slots(const RowContext& c, Op op, const RowOutput& got, const RowContext* selected) {
   // Values have no meaning if their indices are wrong.
   if (!judge_indices(c, got)) return;
   const auto in_order = [&] { return c.tally.at(Check::order).failed; };
@@ -315,6 +350,13 @@ void judge_topk(const RowContext& c, Op op, const RowOutput& got, const RowConte
   else if (in_order() == before && op == Op::topk_softmax)
     judge_softmax_of(*selected, c.row, got);
   judge_empty_slots(c, op, got);
+}
+
+}  // namespace
+
+void judge_topk(const RowContext& c, Op op, const RowOutput& got, const RowContext* selected) {
+  if (c.claim.order == SlotOrder::sorted) return judge_slots(c, op, got, selected);
+  judge_slots(c, op, InOrder(c, got).row(), selected);
 }
 
 }  // namespace assay

@@ -101,27 +101,33 @@ Observation selection(const Variant& v) {
   }
   const Output got = launch_on(v, sparse_rows(v.dtype, V, rows), slots);
   if (!landed(o, got)) return o;
-  const auto index = [&](int row, int slot) {
-    return got.indices[static_cast<std::size_t>(row * slots + slot)];
+  // Slots in any order are looked at in the order that each question expects.
+  const auto index = [&](int row, int slot, bool fall) {
+    const auto begin = got.indices.begin() + row * slots;
+    std::vector<std::int64_t> all(begin, begin + slots);
+    if (v.claim.order == SlotOrder::any) std::sort(all.begin(), all.end());
+    if (v.claim.order == SlotOrder::any && fall) std::reverse(all.begin(), all.end());
+    return all[static_cast<std::size_t>(slot)];
   };
   bool rising = true, falling = true, by_logit = true, by_prob = true;
   for (int i = 0; i < slots; ++i) {
-    rising = rising && index(0, i) == i;
-    falling = falling && index(0, i) == V - 1 - i;
-    by_logit = by_logit && index(1, i) == V - 1 - i;
-    by_prob = by_prob && index(1, i) == i;
+    rising = rising && index(0, i, false) == i;
+    falling = falling && index(0, i, true) == V - 1 - i;
+    by_logit = by_logit && index(1, i, true) == V - 1 - i;
+    by_prob = by_prob && index(1, i, false) == i;
   }
   o.trait = rising ? "ties to the smaller index" : falling ? "ties to the larger index" : "ties in no order";
   if (v.dtype != Dtype::f16)
     o.trait += by_logit ? ", selects logits" : by_prob ? ", selects probabilities" : "";
-  o.saw = fmt::format("the first of {} equal logits is column {}", V, index(0, 0));
-  if (v.dtype != Dtype::f16) o.saw += fmt::format(", of as many rising by 2^-40 column {}", index(1, 0));
+  o.saw = fmt::format("the first of {} equal logits is column {}", V, index(0, 0, !rising));
+  if (v.dtype != Dtype::f16)
+    o.saw += fmt::format(", of as many rising by 2^-40 column {}", index(1, 0, by_logit));
   if (v.claim.ties != Ties::unspecified) {
     ++o.judged;
     if (!(v.claim.ties == Ties::smaller_index ? rising : falling)) {
       ++o.refuted;
       o.proof = fmt::format("{} equal logits under ties {}: slot 0 holds column {}", V, name(v.claim.ties),
-                            index(0, 0));
+                            index(0, 0, falling));
     }
   }
   if (v.claim.select == Select::logits && v.dtype != Dtype::f16) {
@@ -130,7 +136,7 @@ Observation selection(const Variant& v) {
       ++o.refuted;
       o.proof =
           fmt::format("{} logits rising by 2^-40, all different: slot 0 must hold column {}, it holds {}", V,
-                      V - 1, index(1, 0));
+                      V - 1, index(1, 0, true));
     }
   }
   return o;

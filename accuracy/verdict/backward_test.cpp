@@ -137,7 +137,7 @@ TEST_P(BackwardTypes, RightKernelsPassInEveryFormOnEveryFamily) {
       for (const GradientRows& form : kForms)
         for (const bool undeclared : {false, true}) {
           Variant v = kernel(GetParam(), form);
-          if (undeclared) v.claim = undeclared_claim();
+          if (undeclared) v.claim = undeclared_claim(v.op);
           const Record r = judged(v, family.name, V);
           EXPECT_EQ(r.status, Status::pass) << family.name << " " << V << ": " << r.reason << " "
                                             << (first_failed(r) ? first_failed(r)->detail : "");
@@ -211,7 +211,7 @@ TEST_P(BackwardFaults, AreRefusedByName) {
   for (const Dtype t : {Dtype::f16, Dtype::bf16, Dtype::f32})
     for (const bool undeclared : {false, true}) {
       Variant v = kernel(t, fault.f, fault.neighbour);
-      if (undeclared) v.claim = undeclared_claim();
+      if (undeclared) v.claim = undeclared_claim(v.op);
       const Record r = judged(v, "normal_1", 37, 6);
       ASSERT_EQ(r.status, Status::fail) << name(t) << ": " << r.reason;
       std::string said;

@@ -34,7 +34,7 @@ struct Step {
   void (*apply)(Claim&);
 };
 std::int64_t serial(std::int64_t V) { return V; }
-constexpr std::array<Step, 23> kSteps = {{
+constexpr std::array<Step, 24> kSteps = {{
     {Of::arithmetic, "exp=exp2_fma", [](Claim& c) { c.exp = Exp::exp2_fma; }},
     {Of::arithmetic, "exp=fast", [](Claim& c) { c.exp = Exp::fast; }},
     {Of::arithmetic, "division=reciprocal", [](Claim& c) { c.division = Division::reciprocal; }},
@@ -62,6 +62,7 @@ constexpr std::array<Step, 23> kSteps = {{
     {Of::policy, "pos_inf=inf_only", [](Claim& c) { c.policy.pos_inf = PosInfRows::inf_only; }},
     {Of::policy, "pos_inf=nan", [](Claim& c) { c.policy.pos_inf = PosInfRows::nan; }},
     {Of::order, "ties=unspecified", [](Claim& c) { c.ties = Ties::unspecified; }},
+    {Of::order, "order=any", [](Claim& c) { c.order = SlotOrder::any; }},
     {Of::order, "nan_order=any", [](Claim& c) { c.policy.nan_order = NanOrder::any; }},
     {Of::order, "nan_order=ignored", [](Claim& c) { c.policy.nan_order = NanOrder::ignored; }},
     {Of::order, "select=probs", [](Claim& c) { c.select = Select::probs; }},
@@ -184,8 +185,9 @@ std::string claimed_class(const Variant& v) {
     if (log_probabilities(v.op)) s += fmt::format(", log form {}", name(c.log_form));
   }
   if (selects(v.op))
-    s += fmt::format("{}selects {}, ties {}", s.empty() ? "" : ", ",
-                     c.select == Select::probs ? "probabilities" : "logits", name(c.ties));
+    s += fmt::format("{}selects {}, ties {}{}", s.empty() ? "" : ", ",
+                     c.select == Select::probs ? "probabilities" : "logits", name(c.ties),
+                     c.order == SlotOrder::any ? ", slots in any order" : "");
   if (c.causal != Causal::no) s += fmt::format(", causal {}", name(c.causal));
   return s + fmt::format(", {}", name(c.determinism));
 }

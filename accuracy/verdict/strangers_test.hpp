@@ -248,7 +248,7 @@ inline Variant here(std::uint32_t operands, decltype(Variant::run) run) {
   v.dtype = Dtype::f32;
   v.backend = Backend::host;
   v.op = Op::softmax;
-  v.claim = undeclared_claim();
+  v.claim = undeclared_claim(v.op);
   v.limits = undeclared_limits();
   v.writes_normalizer = v.declared = false;
   v.operands.parts = operands;
@@ -264,7 +264,7 @@ inline Variant stranger(RowKernel kernel, const char* declaration = "", Dtype in
   v.dtype = in;
   v.out_dtype = out;
   v.backend = Backend::plugin;
-  v.claim = undeclared_claim();
+  v.claim = undeclared_claim(v.op);
   v.writes_normalizer = false;
   v.declared = false;
   v.run = [kernel](const Problem& p, const Buffers& b, const Stream&) {

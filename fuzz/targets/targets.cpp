@@ -32,13 +32,13 @@ void assay::fuzz::read(const std::uint8_t* data, std::size_t size) {
 /// A kernel's declaration: an accepted one is written in words that are accepted again and mean the same.
 void assay::fuzz::read(const std::uint8_t* data, std::size_t size) {
   Variant v;
-  v.claim = undeclared_claim();
+  v.claim = undeclared_claim(v.op);
   apply_declaration(text_of_bytes(data, size), v);
   if (v.claim.height)
     for (std::int64_t V : {0, 1, 1000, 1 << 30}) v.claim.height(V);
   const std::string words = declaration_of(v);
   Variant again;
-  again.claim = undeclared_claim();
+  again.claim = undeclared_claim(v.op);
   try {
     apply_declaration(words, again);
   } catch (const InputError&) {

@@ -84,7 +84,7 @@ Variant variant_of(const isolation::Described& d) {
   v.dtype = *in;
   if (*out != *in) v.out_dtype = *out;
   v.max_k = selects(v.op) ? kUndeclaredK : 0;
-  v.claim = undeclared_claim();
+  v.claim = undeclared_claim(v.op);
   v.limits = undeclared_limits();
   v.writes_normalizer = false;
   v.declared = false;

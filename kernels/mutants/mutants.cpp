@@ -23,7 +23,7 @@ const std::vector<Mutant>& mutants() {
   static const bool sorted = [] {
     for (Mutant& m : mutant_storage())
       if (m.expect.declaration) {
-        m.variant.claim = undeclared_claim();
+        m.variant.claim = undeclared_claim(m.variant.op);
         if (!selects(m.variant.op)) m.variant.claim.select = Select::none;
         m.variant.declared = m.variant.writes_normalizer = false;
         apply_declaration(m.expect.declaration, m.variant);

@@ -15,9 +15,9 @@
 namespace assay {
 namespace {
 
-bool by_logits(const Variant& v) { return selects(v.op) && v.claim.select == Select::logits; }
-bool by_probs(const Variant& v) { return selects(v.op) && v.claim.select == Select::probs; }
-bool any_selection(const Variant& v) { return selects(v.op); }
+bool sorted_slots(const Variant& v) { return selects(v.op) && v.claim.order == SlotOrder::sorted; }
+bool by_logits(const Variant& v) { return sorted_slots(v) && v.claim.select == Select::logits; }
+bool by_probs(const Variant& v) { return sorted_slots(v) && v.claim.select == Select::probs; }
 /// Its values are those of an op of whole rows.
 bool of_the_row(const Variant& v) { return v.op == Op::softmax_topk || v.op == Op::log_softmax_topk; }
 Op op_of_rows(const Variant& v) { return v.op == Op::log_softmax_topk ? Op::log_softmax : Op::softmax; }
@@ -197,7 +197,7 @@ std::vector<VariantProperty> topk_properties() {
        150,
        {"some are left", "ramp", "equal_runs", "masked", "-inf"}},
       {"a_shorter_topk_is_a_prefix_of_a_longer",
-       any_selection,
+       sorted_slots,
        shorter_selection,
        40,
        {"a shorter selection", "equal_runs", "masked", "NaN"}},

@@ -121,7 +121,7 @@ Variant graded_variant(const GradeOptions& o, Dtype in, Dtype out, int k) {
   v.backend = Backend::plugin;
   v.op = o.op;
   v.max_k = k;
-  v.claim = undeclared_claim();
+  v.claim = undeclared_claim(v.op);
   v.writes_normalizer = false;
   v.declared = false;
   apply_declaration(o.declaration, v);

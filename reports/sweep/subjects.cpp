@@ -46,7 +46,7 @@ Subject cudnn_peer(bool accurate, Dtype dtype) {
   v.variant = accurate ? "cudnn_accurate" : "cudnn_fast";
   v.dtype = dtype;
   v.backend = Backend::cuda;
-  v.claim = undeclared_claim();
+  v.claim = undeclared_claim(v.op);
   v.file = "cuDNN";
   v.writes_normalizer = false;
   v.run = accurate ? run_cudnn<true> : run_cudnn<false>;

@@ -118,7 +118,7 @@ OneFile one_file(const std::string& word, const SourceOptions& o) {
   f.declaration = o.declare;
   // --declare is known before compilation, and is the user's own: it comes from no plugin.
   Variant stranger;
-  stranger.claim = undeclared_claim();
+  stranger.claim = undeclared_claim(stranger.op);
   stranger.limits = undeclared_limits();
   apply_declaration(o.declare, stranger);
   f.name = o.name;

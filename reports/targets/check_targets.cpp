@@ -11,6 +11,8 @@
 #include <map>
 #include <set>
 
+#include "accuracy/probes/probes.hpp"
+#include "kernels/candidate.hpp"
 #include "kernels/declaration.hpp"
 #include "kernels/device.hpp"
 #include "kernels/isolation/isolated.hpp"
@@ -123,16 +125,47 @@ std::vector<Target> source_targets(const std::string& word, const TargetOptions&
   return targets;
 }
 
+/// Whether a first launch of the callable comes back. Squares, because it may be causal; other lengths,
+/// because it may refuse some.
+enum class First { comes_back, fails, ends };
+First first_launch(const Variant& v) {
+  if (!cannot_launch(v).empty()) return First::ends;
+  for (const std::int64_t V : {128, 1024, 33, 1}) {
+    const probe::Output o = probe::launch_on(v, Tensor(v.dtype, V, V), 5);
+    if (!o.skipped.empty()) continue;
+    if (o.fault.empty()) return First::comes_back;
+    if (o.ended != Ended::fault) return First::ends;
+  }
+  return First::fails;
+}
+
+/// Of 16-bit logits a callable may return f32. That is the type of its outputs if its first launch comes back
+/// with no other. `types`: as the user wrote them; those of "f16:f16" are not asked about.
+void find_outputs(const PythonCallable& callable, const TargetOptions& options, Variant& v) {
+  if (v.out() != v.dtype || (v.dtype != Dtype::f16 && v.dtype != Dtype::bf16)) return;
+  for (const std::string& types : options.source.dtypes)
+    if (types == fmt::format("{0}:{0}", name(v.dtype))) return;
+  if (first_launch(declared(v, options.source.declare)) != First::fails) return;
+  PythonCallable wide = callable;
+  wide.types = {{v.dtype, Dtype::f32}};
+  Variant other = load_python(wide, isolation_of(options)).at(0);
+  if (first_launch(declared(other, options.source.declare)) != First::comes_back) return;
+  v = std::move(other);
+  v.file += "; its first call returned f32";
+}
+
 std::vector<Target> python_targets(const std::string& word, const TargetOptions& options) {
   std::vector<Target> targets;
   const PythonCallable callable = python_callable(word, options.source);
   for (Variant& v : load_python(callable, isolation_of(options))) {
+    find_outputs(callable, options, v);
     v.origin = python_words(word, options.source, v);
     PythonCallable one = callable;
     one.types = {{v.dtype, v.out()}};
-    const auto make = [one, origin = v.origin, options] {
+    const auto make = [one, origin = v.origin, file = v.file, options] {
       Variant made = declared(load_python(one, isolation_of(options)).at(0), options.source.declare);
       made.origin = origin;
+      made.file = file;
       return made;
     };
     targets.push_back({declared(v, options.source.declare), with_options(v.origin, options), make});
@@ -203,7 +236,7 @@ Target dead_target(const std::string& word, const TargetOptions& options, const 
   Target t;
   t.variant.variant = fit_for_a_name(path_in(word).stem().string());
   t.variant.backend = Backend::plugin;
-  t.variant.claim = undeclared_claim();
+  t.variant.claim = undeclared_claim(t.variant.op);
   t.words = with_options(shell_quoted(word), options);
   t.variant.origin = word;
   t.died = died;

@@ -112,6 +112,7 @@ class Search {
     };
     if (auto found = next_limits(v, records, may); !found.empty()) return found;
     if (auto found = next_value_limits(v, records, may, pilot); !found.empty()) return found;
+    if (auto found = next_order_class(v, records, may, pilot); !found.empty()) return found;
     if (auto found = next_exp_class(v, records, may, pilot); !found.empty()) return found;
     return next_divisor_class(v, records, may, pilot);
   }

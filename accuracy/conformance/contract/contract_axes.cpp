@@ -183,17 +183,22 @@ class Axes {
     if (!l_.finite) {
       rule("nothing but -inf", "all_neg_inf", policy.all_neg_inf == NegInfRows::nan,
            policy.all_neg_inf == NegInfRows::zero ? "0" : nullptr);
-      rule("+inf", "pos_inf", policy.pos_inf == PosInfRows::nan,
-           policy.pos_inf == PosInfRows::inf_only ? "NaN there and 0 elsewhere" : nullptr);
+      const bool lse = v_.op == Op::lse;
+      rule("+inf", "pos_inf", policy.pos_inf == (lse ? PosInfRows::inf_only : PosInfRows::nan),
+           policy.pos_inf == PosInfRows::any ? nullptr
+           : lse                             ? "NaN"
+                                             : "NaN there and 0 elsewhere",
+           lse ? "+inf" : "NaN");
       rule("NaN", "nan", policy.nan == NanRows::nan, nullptr);
     }
     add("size of logits", of(family(kMagnitudes)), l_.max_abs > 0,
         l_.max_abs > 0 ? fmt::format("logits of at most {:g}", l_.max_abs) : "any finite logit");
   }
-  /// Such rows usually give NaN; `gives`: what else they give, null if anything.
-  void rule(const char* what, const char* of_family, bool usual, const char* gives) {
+  /// What such rows usually give; `gives`: what else they give, null if anything.
+  void rule(const char* what, const char* of_family, bool usual, const char* gives,
+            const char* usually = "NaN") {
     add(what, of(family(of_family)), !usual || says(c_.found, of_family),
-        usual || gives ? fmt::format("{} gives {}", what, usual ? "NaN" : gives)
+        usual || gives ? fmt::format("{} gives {}", what, usual ? usually : gives)
                        : fmt::format("no row of {}", what));
   }
 
@@ -202,6 +207,10 @@ class Axes {
     if (says(c_.found, "exp")) all.push_back("an exp as exact as __expf");
     if (says(c_.found, "epsilon")) all.push_back(fmt::format("{:g} added to the sum", v_.claim.epsilon));
     if (says(c_.found, "numerators")) all.push_back(fmt::format("numerators stored as {}", name(v_.out())));
+    if (v_.claim.order == SlotOrder::any)
+      c_.axes.push_back({"order of slots",
+                         says(c_.found, "order") ? Axis::State::found : Axis::State::declared,
+                         "slots in any order"});
     if (!all.empty())
       c_.axes.push_back({"arithmetic", Axis::State::found, fmt::format("{}", fmt::join(all, ", "))});
   }

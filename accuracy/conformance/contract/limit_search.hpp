@@ -44,12 +44,6 @@ inline constexpr LimitWord kLimitWords[] = {{"min_rows", "rows"},
                                             {"pos_inf", "+inf", false},
                                             {"nan", "NaN", false}};
 
-/// True for a value that is no promise: a max_V that only says that an int holds the row length V, and the k
-/// with which a kernel is tried if none was declared.
-inline bool is_no_promise(std::string_view word, const Variant& v) {
-  return (word == "max_V" && v.limits.max_V == INT32_MAX) || (word == "max_k" && v.max_k == kUndeclaredK);
-}
-
 /// True if a declaration has a pair "word=value" with this word.
 bool says(const std::string& declaration, const std::string& word);
 
@@ -80,6 +74,12 @@ std::vector<FoundLimit> next_limits(const Variant& variant, const std::vector<Re
 std::vector<FoundLimit> next_value_limits(const Variant& variant, const std::vector<Record>& records,
                                           const std::function<bool(const char* word)>& may,
                                           const Pilot& pilot);
+
+/// order=any, if the elements are the right ones and nearly all slots are in another order than the largest
+/// first. Used only if nothing else fails.
+std::vector<FoundLimit> next_order_class(const Variant& variant, const std::vector<Record>& records,
+                                         const std::function<bool(const char* word)>& may,
+                                         const Pilot& pilot);
 
 /// The class of exp that explains outputs with larger errors than an accurate exp has: its error grows with
 /// the distance from the maximum, such as ex2.approx of a product. Used only if nothing else fails.

@@ -166,9 +166,9 @@ TEST(LimitSearch, TheLargestK) {
     EXPECT_EQ(ran.within.contract.found, found);
     EXPECT_TRUE(ran.right) << found << ":\n" << ran.failures;
   }
-  const Ran ran = check_limits(undeclared("online_topk_block/f32@host",
-                                          [](const Problem& p, auto) { return p.k <= p.V ? kRun : kNo; }),
-                               {"shapes", "families"});
+  const Ran ran = check_limits(
+      undeclared("onepass_topk/f32@host", [](const Problem& p, auto) { return p.k <= p.V ? kRun : kNo; }),
+      {"shapes", "families"});
   EXPECT_EQ(ran.within.contract.found, "k_up_to_V=yes") << ran.failures;
 }
 
@@ -303,7 +303,7 @@ Variant kernel(const std::string& declaration) {
   Variant v;
   v.variant = "mine";
   v.backend = Backend::plugin;
-  v.claim = undeclared_claim();
+  v.claim = undeclared_claim(v.op);
   v.limits = undeclared_limits();
   apply_declaration(declaration, v);
   return v;

@@ -365,7 +365,7 @@ std::vector<FoundLimit> k_limits(Trials& trials, const Variant& variant, const s
   std::optional<CaseShape> good = trials.known_good();
   if (!good) return {};
   // Takes a row long enough for every k, if there is one.
-  for (const std::int64_t V : {128, 256, 512, 1024})
+  for (const std::int64_t V : {128, 256, 512, 1024, 2048})
     if (good->V < variant.max_k && trials.takes({good->rows, V, good->k})) good->V = V;
   Line line{"k",
             "",
@@ -374,8 +374,8 @@ std::vector<FoundLimit> k_limits(Trials& trials, const Variant& variant, const s
             [s = *good](std::int64_t n) { return CaseShape{s.rows, s.V, static_cast<int>(n)}; },
             {},
             {}};
-  for (const std::int64_t n :
-       {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 24, 31, 32, 33, 48, 63, 64, 100, 128, 256})
+  for (const std::int64_t n : {1,  2,  3,  4,  5,  6,  7,   8,   9,   12,  15,  16,   17,   24,
+                               31, 32, 33, 48, 63, 64, 100, 128, 256, 300, 512, 1000, 1024, 2048})
     if (n <= std::min<std::int64_t>(variant.max_k, good->V)) line.takes(trials, n);
   if (line.refused.empty() || !line.good.contains(1)) return {};
   const std::int64_t bad = line.refused.begin()->first;

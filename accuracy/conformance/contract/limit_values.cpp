@@ -85,6 +85,12 @@ constexpr Special kSpecial[] = {
     {"nan", "nan", {"any", ""}, "a row with a NaN", [](const RowTruth& t) { return t.kind == RowKind::nan; }},
 };
 
+/// The values that may explain such rows of this op. The lse of a row with +inf is +inf, unless declared.
+std::array<const char*, 2> values_of(const Special& s, Op op) {
+  if (op == Op::lse && std::string_view(s.word) == "pos_inf") return {"nan", "any"};
+  return s.values;
+}
+
 }  // namespace
 
 bool decided_by_values(const Record& r) {
@@ -139,7 +145,7 @@ std::vector<FoundLimit> next_value_limits(const Variant& variant, const std::vec
         back.silent = back.silent || one.silent;
         if (back.first.empty()) back.first = one.first;
       }
-    for (const char* const value : s.values) {
+    for (const char* const value : values_of(s, variant.op)) {
       if (!*value) continue;
       // Outputs that are not promised must be recognisable: a NaN among them, or only 0.
       if (std::string(value) == "any" && (!back.launched || back.silent)) continue;
@@ -179,6 +185,30 @@ std::vector<FoundLimit> next_value_limits(const Variant& variant, const std::vec
                       back.silent ? ", and nothing says that it is wrong" : ""));
   }
   return found;
+}
+
+std::vector<FoundLimit> next_order_class(const Variant& variant, const std::vector<Record>& records,
+                                         const std::function<bool(const char* word)>& may,
+                                         const Pilot& pilot) {
+  if (!selects(variant.op) || variant.claim.order == SlotOrder::any || !may("order")) return {};
+  const Record* first = nullptr;
+  std::int64_t sorted = 0, others = 0;  // rows of several slots, of logits that nearly all differ
+  for (const Record& r : records) {
+    if (decided_by_values(r)) continue;
+    const bool tells = r.k > 1 && r.V > 1 && (r.family.starts_with("normal_") || r.family == kShifted);
+    if (tells) ++(fails(r) ? others : sorted);
+    if (!fails(r)) continue;
+    for (const CheckResult& c : r.checks)
+      if (c.failed > 0 && c.check != Check::order && c.check != Check::property) return {};
+    if (r.status != Status::fail) return {};
+    if (tells && !first) first = &r;
+  }
+  // A kernel that sorts as a rule, and not somewhere, is wrong there.
+  if (!first || others <= sorted) return {};
+  for (const char* const family : {"normal_1", "ties", "constant"})
+    if (!all_pass(pilot("order=any", {"families"}, of_family(family)))) return {};
+  return {{"order=any", fmt::format("slots are in another order than the largest first ({})",
+                                    find_check(*first, Check::order)->detail)}};
 }
 
 std::vector<FoundLimit> next_exp_class(const Variant& variant, const std::vector<Record>& records,

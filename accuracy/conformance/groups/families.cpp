@@ -2,13 +2,16 @@
 // What `assay check` tries in the group `families`: every family, special values included, at vocabulary
 // sizes and at random ones.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <map>
+#include <string_view>
 
 #include "accuracy/case/job.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "accuracy/verdict/checker.hpp"
+#include "kernels/declaration.hpp"
 #include "reference/inputs/inputs.hpp"
 
 namespace assay::conformance {
@@ -26,6 +29,12 @@ constexpr int kMostOfEveryK = 128;
 /// Kernels select up to this many in one way, more in another. Each has its own trials.
 constexpr int kFewK = 256;
 
+/// Rows of every family are tried with k up to this if nobody declared the largest k. Larger k have rows of
+/// three families, of which one has fewer ties than k, and another more: a kernel may keep a list of ties.
+constexpr int kUsualK = 64;
+constexpr std::array<std::string_view, 3> kOfLargeK = {kEveryK, "ties", "constant"};
+constexpr std::array<int, 4> kLargeK = {128, 300, 1000, 2048};
+
 /// The k to try: 1, 5, every element, as many as the variant can select, and some in between.
 std::vector<Pick> picks_for(const Planning& p, const std::string& family, std::int64_t V) {
   if (p.narrow.pick.any()) return {pick_of(p, V)};
@@ -33,11 +42,17 @@ std::vector<Pick> picks_for(const Planning& p, const std::string& family, std::i
     const auto is = [&](std::int64_t usual) { return V == nearest_V(p.variant, usual); };
     return thresholds(op, is(2) || is(33) || is(1025) || is(4099));
   }
-  const int most = p.variant.max_k, few = std::min(most, kFewK);
+  const bool large = std::find(kOfLargeK.begin(), kOfLargeK.end(), family) != kOfLargeK.end();
+  const int all = p.variant.max_k,
+            most = large || !is_no_promise("max_k", p.variant) ? all : std::min(all, kUsualK),
+            few = std::min(most, kFewK);
   std::vector<int> ks = {std::min(5, most)};
-  if (family == kEveryK && V == nearest_V(p.variant, kLengthOfEveryK))
-    for (int k = 1; k <= std::min(most, kMostOfEveryK); ++k) ks.push_back(k);
   const auto is = [&](std::int64_t usual) { return V == nearest_V(p.variant, usual); };
+  if (family == kEveryK && is(kLengthOfEveryK))
+    for (int k = 1; k <= std::min(most, kMostOfEveryK); ++k) ks.push_back(k);
+  if (large && (is(1025) || is(4099) || is(32000)))
+    for (const int k : kLargeK)
+      if (k <= most && k <= V && (p.extent != Extent::quick || (k > 1025) == is(4099))) ks.push_back(k);
   if (is(2) || is(33) || is(1025) || is(4099)) ks.push_back(1);
   if (V > 128)
     ks.push_back(1 + static_cast<int>((static_cast<std::uint64_t>(V) * 0x9e3779b9u >> 8) %

@@ -85,6 +85,8 @@ void run_operands(Bench& bench, const std::vector<ConformanceCase>& cases) {
     const Case inputs(c.family, stored, effective, bench.options().tier);
     Layout layout;
     layout.poison = c.rows > 1 ? 1 : 0;
+    // Apart in the outputs by another pitch, which is not that of the operands.
+    if (c.setup.kind() == SetupKind::pitch_operands) layout.in_gap = 5, layout.out_gap = 3;
     bench.emit(i, bench.judge(c, inputs, layout, &values));
   }
 }
@@ -134,6 +136,12 @@ std::vector<Unit> plan_operands(const Planning& p) {
           p.extent == Extent::quick && V > 40 && V % 2 == 1 && setup.kind() == SetupKind::ordinary;
       if (!spared || p.narrow.V) add(V, setup, rows_of(p, {V <= 4096 ? 5 : 2}));
     }
+  // Rows of a mask or of a bias lie as far apart as those of the logits.
+  const Operands& o = p.variant.operands;
+  if ((o.has(operand::any_mask) || o.has(operand::bias)) && !p.variant.limits.dense)
+    for (const std::int64_t V : sizes_of(p, {7, 33, 64, 130, 1000, 4096}))
+      if (p.narrow.setup.empty() || Setup(p.narrow.setup).kind() == SetupKind::pitch_operands)
+        add(V, SetupKind::pitch_operands, rows_of(p, {5}));
   if (p.narrow.V || p.narrow.rows) return units;
   for (const Shape& shape : many_rows(p.extent))
     for (const std::int64_t V : sizes_of(p, {shape.V}))

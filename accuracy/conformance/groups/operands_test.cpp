@@ -134,6 +134,35 @@ TEST(Operands, WrongOnesFailThereAndNowhereElse) {
   }
 }
 
+/// The rows of a mask and of a bias lie as far apart as those of the logits.
+TEST(Operands, ThePitchIsThatOfTheLogits) {
+  const auto mask_at = [](std::int64_t (*stride)(const Problem&)) {
+    return serial(op::mask_keep, [stride](const Call& c, std::int64_t r, std::int64_t j) {
+      return static_cast<const unsigned char*>(c.b.mask)[r * stride(c.p) + j] ? c.x(r, j) : kOut;
+    });
+  };
+  const auto bias_at = [](std::int64_t (*stride)(const Problem&)) {
+    return serial(op::bias, [stride](const Call& c, std::int64_t r, std::int64_t j) {
+      return c.x(r, j) + static_cast<const float*>(c.b.bias)[r * stride(c.p) + j];
+    });
+  };
+  const auto logits = [](const Problem& p) { return p.in_pitch; };
+  const auto outputs = [](const Problem& p) { return p.out_pitch; };
+  const auto V = [](const Problem& p) { return p.V; };
+  EXPECT_EQ(failed_operands(check_operands(mask_at(logits))), 0);
+  EXPECT_EQ(failed_operands(check_operands(bias_at(logits))), 0);
+  for (const Variant& v : {mask_at(V), mask_at(outputs), bias_at(V), bias_at(outputs)}) {
+    const ConformanceResult r = check_operands(v);
+    EXPECT_GT(failed_operands(r), 4);
+    for (const Record& one : r.records)
+      EXPECT_TRUE(one.status != Status::fail || one.setup.kind() == SetupKind::pitch_operands) << one.reason;
+  }
+  // A kernel for dense rows has no such cases.
+  Variant dense = mask_at(V);
+  dense.limits.dense = true;
+  for (const Record& one : check_operands(dense).records) EXPECT_EQ(one.status, Status::pass) << one.reason;
+}
+
 /// A persistent block reads the operand of its first row, and uses it for its later rows too.
 TEST(Operands, EveryRowOfManyHasItsOwn) {
   constexpr std::int64_t kBlocks = 264;
