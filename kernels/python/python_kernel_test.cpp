@@ -10,7 +10,6 @@
 #include "kernels/device.hpp"
 #include "kernels/fault_kind.hpp"
 #include "kernels/isolation/isolation_test.hpp"
-#include "kernels/python/python_arguments.hpp"
 #include "kernels/python/python_test.hpp"
 #include "reference/error.hpp"
 #include "reference/test_folder.hpp"

@@ -2,7 +2,7 @@
 // The worker's loop as a library that Python loads. It serves the supervisor, and calls Python to import and
 // to launch. Once it serves, the interpreter runs no Python code but the callable's: what holds the callable,
 // what makes its tensors and what copies its results is native. The command's binary contains it
-// (embedded_worker.hpp).
+// (python_kernel.hpp).
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -15,7 +15,7 @@
 
 #include "kernels/adapter/units/finder.hpp"
 #include "kernels/declaration.hpp"
-#include "kernels/python/python_arguments.hpp"
+#include "kernels/python/python_kernel.hpp"
 #include "reference/error.hpp"
 #include "reference/text.hpp"
 

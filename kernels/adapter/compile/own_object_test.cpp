@@ -32,7 +32,7 @@ const std::string kBody =
 const char* const kEntry = "void softmax(const float* in, float* out, int rows, int V)";
 const char* const kLauncher =
     "void softmax(const float* in, float* out, int rows, int V) { rows_of(in, out, rows, V, FACTOR); }\n";
-const char *const kWrong = "5 % too large", *const kRight = "right";
+const char *const kWrongFile = "5 % too large", *const kRightFile = "right";
 
 /// What a judge sees of a file: "right", "5 % too large", or the refusal. `way` gets the words of the
 /// certificate.
@@ -51,7 +51,7 @@ std::string judged(const std::string& text, const char* entry, std::string* way 
     if (way) *way = made.way;
     const Loaded l(made.path);
     const double worst = worst_difference(l, only_variant(l), 3, 40, 40);
-    return worst < 1e-6 ? kRight : worst < 0.01 ? kWrong : "something else";
+    return worst < 1e-6 ? kRightFile : worst < 0.01 ? kWrongFile : "something else";
   } catch (const InputError& e) {
     return e.what();
   }
@@ -66,15 +66,15 @@ TEST(OwnObject, NoConditionalOfTheFileTellsThatItIsJudged) {
       "defined(ASSAY_VARIANT) || "
       "defined(ASSAY_HOST_CUDA) || defined(ASSAY_BACKEND) || defined(ASSAY_SHARED)");
   std::string way;
-  EXPECT_EQ(judged(condition + kLauncher, kEntry, &way), kWrong);
+  EXPECT_EQ(judged(condition + kLauncher, kEntry, &way), kWrongFile);
   EXPECT_EQ(way, "the file alone, called by its symbol");
-  EXPECT_EQ(judged(condition + "static " + kLauncher, kEntry, &way), kWrong);
+  EXPECT_EQ(judged(condition + "static " + kLauncher, kEntry, &way), kWrongFile);
   EXPECT_EQ(way,
             "the file alone, with the calls behind it (a function that is static, inline or in an unnamed "
             "namespace)");
   EXPECT_EQ(judged(condition + kLauncher + "#ifdef ASSAY_VARIANT\nASSAY_VARIANT(mine, softmax)\n#endif\n", "",
                    &way),
-            kWrong);
+            kWrongFile);
   EXPECT_EQ(way, "the file alone, with the calls behind it (its ASSAY_VARIANT lines)");
 }
 
@@ -85,11 +85,11 @@ TEST(OwnObject, NoMacroOrOverloadOfTheFileComesBetween) {
       "int(rows), "
       "int(V), 1.0f); }\n";
   // Called by its symbol, and from behind the file.
-  EXPECT_EQ(judged(wrong + other + "#define softmax other\n", kEntry), kWrong);
+  EXPECT_EQ(judged(wrong + other + "#define softmax other\n", kEntry), kWrongFile);
   EXPECT_EQ(judged("#define FACTOR 1.05f\nstatic " + std::string(kLauncher) + other +
                        "#define softmax other\n#define int long\n#define p p+0\n#define n n+0\n",
                    kEntry),
-            kWrong);
+            kWrongFile);
   // A template would take the numbers as they are, if they had a type.
   const std::string own =
       "typedef short dim_t;\nvoid softmax(const float* in, float* out, dim_t rows, dim_t V) { "
@@ -100,7 +100,7 @@ TEST(OwnObject, NoMacroOrOverloadOfTheFileComesBetween) {
       "int(rows), "
       "int(V), 1.0f); }\n";
   std::string way;
-  EXPECT_EQ(judged(own + greedy, entry, &way), kWrong);
+  EXPECT_EQ(judged(own + greedy, entry, &way), kWrongFile);
   EXPECT_EQ(way, "the file alone, with the calls behind it (a type of the file's own: dim_t)");
   // The value of an --arg is one value, and closes no bracket.
   const std::string block =
@@ -109,11 +109,11 @@ TEST(OwnObject, NoMacroOrOverloadOfTheFileComesBetween) {
       "inline void right(int, const float* in, float* out, int rows, int V) { rows_of(in, out, rows, V, "
       "1.0f); }\n";
   const char* const blocks = "void softmax(int block, const float* in, float* out, int rows, int V)";
-  EXPECT_EQ(judged(block + "#define BLOCK 256\n", blocks, &way, {"block=BLOCK"}), kWrong);
+  EXPECT_EQ(judged(block + "#define BLOCK 256\n", blocks, &way, {"block=BLOCK"}), kWrongFile);
   EXPECT_EQ(way, "the file alone, with the calls behind it (a value of the file's own: BLOCK)");
   const std::string hijack =
       judged(block + "#define BLOCK 0, 0, 0, 0, 0), right(0\n", blocks, &way, {"block=BLOCK"});
-  EXPECT_NE(hijack, kRight);
+  EXPECT_NE(hijack, kRightFile);
 }
 
 TEST(OwnObject, AnErrorThatTheFunctionReturnsMayNotBeLost) {
@@ -121,10 +121,10 @@ TEST(OwnObject, AnErrorThatTheFunctionReturnsMayNotBeLost) {
       "int softmax(const float* in, float* out, int rows, int V) { rows_of(in, out, rows, V, 1.0f); return 0; "
       "}\n";
   const std::string rest = " softmax(const float* in, float* out, int rows, int V)";
-  EXPECT_EQ(judged(text, ("int" + rest).c_str()), kRight);
+  EXPECT_EQ(judged(text, ("int" + rest).c_str()), kRightFile);
   const std::string said = judged(text, ("void" + rest).c_str());
   const std::string milliseconds = "float" + text.substr(text.find(' '));
-  EXPECT_EQ(judged(milliseconds, ("void" + rest).c_str()), kRight) << "no error is lost";
+  EXPECT_EQ(judged(milliseconds, ("void" + rest).c_str()), kRightFile) << "no error is lost";
   EXPECT_NE(said.find("softmax returns a status or a bool: write its type"), std::string::npos) << said;
 }
 
@@ -159,24 +159,24 @@ TEST(OwnObject, NothingOfTheAdapterIsReplaced) {
       "((char*)to)[i] = ((const char*)from)[i]; return to; }\n",
       ": defines 'memcpy', which");
   // Its own version of a function that only it uses is a part of the program.
-  EXPECT_EQ(judged("extern \"C\" float my_expf(float x) { return expf(x); }\n" + wrong, kEntry), kWrong);
+  EXPECT_EQ(judged("extern \"C\" float my_expf(float x) { return expf(x); }\n" + wrong, kEntry), kWrongFile);
 }
 
 TEST(OwnObject, RightFilesStayRight) {
   const std::string right = "#define FACTOR 1.0f\n" + std::string(kLauncher);
   std::string way;
-  EXPECT_EQ(judged("extern \"C\" {\n" + right + "}\n", kEntry, &way), kRight);
+  EXPECT_EQ(judged("extern \"C\" {\n" + right + "}\n", kEntry, &way), kRightFile);
   EXPECT_EQ(way, "the file alone, called by its symbol");
   EXPECT_EQ(judged("#define FACTOR 1.0f\nnamespace a::b {\n" + std::string(kLauncher) + "}\n",
                    "void a::b::softmax(const float* in, float* out, int rows, int V)", &way),
-            kRight);
+            kRightFile);
   EXPECT_EQ(way, "the file alone, called by its symbol");
   EXPECT_EQ(
       judged(
           "template <class T, int N>\nvoid softmax(const T* in, T* out, int rows, int V) { rows_of(in, out, "
           "rows, V, N / 256.0f); }\n",
           "void softmax<float, 256>(const float* in, float* out, int rows, int V)", &way),
-      kRight);
+      kRightFile);
   EXPECT_EQ(way, "the file alone, with the calls behind it (a template's instance)");
 }
 

@@ -191,7 +191,7 @@ std::string Target::changed() const {
 
 namespace {
 
-/// The value of --arg NAME=VALUE. python_arguments.cpp has checked its spelling.
+/// The value of --arg NAME=VALUE. python_kernel.cpp has checked its spelling.
 Ref constant(const std::string& value) {
   if (value == "None") return none();
   if (value == "True") return Ref::borrowed(py._Py_TrueStruct);

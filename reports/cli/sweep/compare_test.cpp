@@ -139,21 +139,21 @@ TEST(SweepCompare, GoesThroughTheCommand) {
     return (folder / name).string();
   };
   const std::string a = stored("a", sweep(1)), b = stored("b", sweep(2)), c = stored("c", sweep(2, 1.05));
-  nlohmann::json json;
+  nlohmann::json answer;
   const auto call = [&](const std::string& from, const std::string& to) {
     const std::string junit = (folder / "junit.xml").string();
     const auto o = command_test::call_words({"sweep", "--compare", from, "--new", to, "--json", "--junit",
                                              junit, "--out", (folder / "out").string()});
     if (o.status == kBadCall) return o.status;
-    json = nlohmann::json::parse(o.out);
-    answer_test::expect_one_answer("sweep", o.status, json, junit);
+    answer = nlohmann::json::parse(o.out);
+    answer_test::expect_one_answer("sweep", o.status, answer, junit);
     return o.status;
   };
   EXPECT_EQ(call(a, b), kPassed);
   EXPECT_EQ(call(a, c), kFailed);
-  EXPECT_GE(json["counts"]["slower"], 195);
-  EXPECT_EQ(json["failures"][0]["key"], "online_block/f32@cuda");
-  EXPECT_NE(json["failures"][0]["message"].get<std::string>().find("slower: "), std::string::npos);
+  EXPECT_GE(answer["counts"]["slower"], 195);
+  EXPECT_EQ(answer["failures"][0]["key"], "online_block/f32@cuda");
+  EXPECT_NE(answer["failures"][0]["message"].get<std::string>().find("slower: "), std::string::npos);
   EXPECT_EQ(call(a, (folder / "none").string()), kBadCall);
   const std::string empty = stored("empty", {});
   for (const auto& [from, to] : {std::pair(a, empty), std::pair(empty, a), std::pair(empty, empty)})
