@@ -70,6 +70,8 @@ std::string outside_coq(const Terms& t, const RowTruth& row, const RoundedShift&
   if (t.online && t.stored) return "numerators=output of an online kernel";
   if (std::isfinite(t.rescales)) return "a limit on rescales";
   if (row.finite == 0) return "a row without a finite logit";
+  if (t.unit_maximum() && std::ranges::all_of(row.d, [](double d) { return d == 0 || std::isinf(d); }))
+    return "a row of equal logits";  // b is 0 there
   for (std::size_t i = 0; i < row.x.size(); ++i)
     if (std::isfinite(row.x[i]) && !std::isfinite(shift.f[i])) return "a difference that overflows";
   return "";

@@ -77,6 +77,8 @@ void take(MutantVerdict& v, const Record& r) {
     named = named || is_named;
     v.failed.push_back(check);
   }
+  // No check failed, and nothing was proved; it is no pass either.
+  if (r.nearest == Nearest::beyond_measured && v.failed.empty()) v.failed.emplace_back(kBeyondMeasured);
   if (first || named) {
     v.detail = r.family + ", V = " + std::to_string(r.V) + ": " + detail;
     v.reproduce = r.reproduce;

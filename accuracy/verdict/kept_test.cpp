@@ -196,7 +196,8 @@ PreparedRow selected_by(const Claim& c, const RowTruth& t, int k, const SumLimit
 
 /// The additions that are counted are those of the k elements: the bound is far below that of the row's sum.
 TEST(SelectedRow, ItsSumIsThatOfTheSelected) {
-  const std::vector<float> x(1000, 0.5f);
+  std::vector<float> x(1000, 0.5f);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] += 1e-4f * static_cast<float>(i);
   const RowTruth t = row_of(x);
   const PreparedRow four = selected_by(a_router(), t, 4), all = selected_by(a_router(), t, 1000);
   EXPECT_EQ(four.own_terms->h, 4);

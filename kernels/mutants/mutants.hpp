@@ -20,6 +20,9 @@ constexpr const char* name(Kind k) {
   return k == Kind::fault ? "fault" : k == Kind::cheat ? "cheat" : "right";
 }
 
+/// The name of no check: a verdict is inconclusive because a measured sum is no proof.
+inline constexpr const char* kBeyondMeasured = "beyond_measured";
+
 /// Where the fault must show. Groups are those of `assay check`. "families" is one case, two launches; the
 /// other groups change what happens around a launch.
 struct Expect {

@@ -167,7 +167,7 @@ static void add_coq_command(CLI::App& app, int& status) {
   add_whole(*c, "--row", o->row, "which row")->capture_default_str();
   c->add_option("--declare", o->grade.declaration,
                 "what the author promises beside normalise=recomputed: \"algorithm=safe; exp=fast\"");
-  c->add_option("--out", o->out, "the file to write")->capture_default_str();
+  add_out(*c, o->out, "the file to write")->capture_default_str();
   c->footer(
       "The theorem says that every output is within the element bound of its class, or that one is not.\n"
       "The checks of a whole row (its sum, order, equal logits) are not part of it. To prove it:\n"
