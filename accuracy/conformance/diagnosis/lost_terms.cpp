@@ -127,13 +127,17 @@ std::string cause_of_left_out(const Cases& bad) {
     if (!first) first = r;
     lengths.insert(r->V), from_start.insert(*r->left_out), from_end.insert(r->V - *r->left_out);
   }
-  if (first)
+  const bool one_length = std::ranges::all_of(bad, [&](const Record* r) { return r->V == bad.front()->V; });
+  if (first && one_length && from_start.size() == 1)
     return fmt::format(
-        "column {} is left out of the sum{}: if its logit alone is raised, the sum does not answer",
-        lengths.size() > 1 && from_start.size() > 1 && from_end.size() == 1
-            ? fmt::format("V - {}", *from_end.begin())
-            : std::to_string(*first->left_out),
-        lengths.size() == 1 ? fmt::format(" of rows of V = {}", first->V) : "");
+        "column {} is left out of the sum of rows of V = {}: if its logit alone is raised, the sum does not answer",
+        *first->left_out, first->V);
+  // One proof says nothing of other lengths.
+  if (lengths.size() > 1 && (from_start.size() == 1 || from_end.size() == 1))
+    return fmt::format(
+        "column {} is left out of the sum: if its logit alone is raised, the sum does not answer",
+        from_start.size() == 1 ? std::to_string(*from_start.begin())
+                               : fmt::format("V - {}", *from_end.begin()));
   // At one length, one row of equal logits tells the number.
   for (const Record* r : bad) {
     const std::optional<std::int64_t> lost = tells(*r) ? missing(*r) : std::nullopt;
