@@ -89,7 +89,8 @@ std::optional<RaisedColumn> raised_column(const Variant& variant, const Tensor& 
     for (std::int64_t j = 0; j < logits.V; ++j) rows.set(row, j, j == left.from ? raised : logits.at(0, j));
   if (!fails(rows)) return {};
   const probe::Output got = probe::launch_on(variant, rows, 1);
-  const bool left_out = got.fault.empty() && got.skipped.empty() && !(excess(variant, got, rows, 0) < 1);
+  // A sum that holds the raised term is short of it by no more than the others together.
+  const bool left_out = got.fault.empty() && got.skipped.empty() && excess(variant, got, rows, 0) >= 1;
   return RaisedColumn{
       left.from, left_out,
       left_out ? fmt::format(

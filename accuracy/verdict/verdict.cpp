@@ -214,6 +214,7 @@ class Verdict {
       r.evidence.push_back(proof->detail);
     } else {
       r = concluded(serial);
+      if (r.status != Status::pass && r.status != Status::inconclusive) return r;
       r.behaves_like =
           fmt::format("{} the sum that was measured ({}); --declare 'height=V' if the kernel sums serially",
                       unlikely ? "less exact than roundings of mixed sign make" : "outside", what);
@@ -242,8 +243,8 @@ class Verdict {
   }
 
   /// The additions whose worst case a sum of `seen` additions hardly exceeds, over all rows: roundings of
-  /// mixed sign, and what the terms of a row lose in the same direction. Those that are
-  /// below half of a partial sum's last place are lost whole.
+  /// mixed sign, and what the terms of a row lose in the same direction. Those that are below half of a
+  /// partial sum's last place are lost whole.
   double likely_height(double seen) const {
     const Terms terms = terms_of(variant_.claim, variant_.backend, variant_.out(), case_.V());
     double most = 0;
