@@ -8,7 +8,6 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "accuracy/bounds/bounds.hpp"
@@ -16,6 +15,7 @@
 #include "reference/error.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/options.hpp"
+#include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/runs/graded.hpp"
 
@@ -123,8 +123,7 @@ int run_coq_command(const CoqArguments& o) {
   if (!pass && worst.ratio < 1 + kClose)
     throw InputError(fmt::format("{}: {}: within {} of its bound: no verdict is claimed", o.probs,
                                  at(columns[worst.place]), kClose));
-  std::ofstream file(o.out);
-  file << fmt::format(
+  std::string text = fmt::format(
       "(* Made by assay coq of row {0} of {1} and {2}.\n"
       "   Largest error: {3:.4g} times its bound, in column {4}. Columns, in the order below: {5}.\n"
       "   Compile with: coqc -Q PROOFS Assay {6}, PROOFS being a folder that accuracy/proof/check made. *)\n"
@@ -137,19 +136,17 @@ int run_coq_command(const CoqArguments& o) {
       in_comment(o.out), coq_case(t, row, shift), dyadics, coq_dyadic(t.D), coq_dyadic(t.u_out),
       coq_dyadic(t.w_out));
   if (pass)
-    file
-        << "(* PASS: every output lies where the outputs of a kernel of the class lie. *)\n"
-           "Theorem verdict : well_posed row divided rounded /\\ allowed row divided rounded smallest outputs.\n"
-           "Proof. apply passes_true. vm_cast_no_check (eq_refl true). Qed.\n";
+    text +=
+        "(* PASS: every output lies where the outputs of a kernel of the class lie. *)\n"
+        "Theorem verdict : well_posed row divided rounded /\\ allowed row divided rounded smallest outputs.\n"
+        "Proof. apply passes_true. vm_cast_no_check (eq_refl true). Qed.\n";
   else
-    file << fmt::format(
+    text += fmt::format(
         "(* FAIL: one output lies where no kernel of the class puts it (refused_by_all). *)\n"
         "Theorem verdict : well_posed row divided rounded /\\ refused row divided rounded smallest outputs.\n"
         "Proof. apply (fails_true row divided rounded smallest {}). vm_cast_no_check (eq_refl true). Qed.\n",
         worst.place);
-  file << "Print Assumptions verdict.\n";
-  file.close();
-  if (!file) throw InputError(o.out + ": cannot be written");
+  write_files({{o.out, text + "Print Assumptions verdict.\n"}});
   tell("{}: {}, {} columns, largest error {:.4g} times its bound in column {}\n", o.out,
        pass ? "PASS" : "FAIL", columns.size(), worst.ratio, columns[worst.place]);
   return pass ? kPassed : kFailed;
