@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz/explain.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include "accuracy/case/job.hpp"
 #include "accuracy/judge/judged_row.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
+#include "fuzz/trial.hpp"
 
 namespace assay::fuzz {
 namespace {

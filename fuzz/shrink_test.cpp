@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "fuzz/case_file.hpp"
-#include "fuzz/explain.hpp"
 #include "fuzz/mutant_test.hpp"
+#include "fuzz/trial.hpp"
 #include "reference/error.hpp"
 
 namespace assay::fuzz {

@@ -79,4 +79,9 @@ class GenomeEvaluator {
   bool fast_;
 };
 
+/// Explains a trial: the exact row, what each stage of the algorithm should give, what the kernel gave, and
+/// the bound with its named terms. `record` is the result of check() on it. Launches once more to see the
+/// outputs.
+std::string explain(const Variant& variant, Op op, const Trial& trial, const Record& record);
+
 }  // namespace assay::fuzz

@@ -16,7 +16,6 @@
 #include "reports/cli/run_frame.hpp"
 #include "reports/data/say.hpp"
 #include "reports/runs/manifest.hpp"
-#include "reports/runs/output_names.hpp"
 
 namespace assay {
 namespace {

@@ -16,7 +16,7 @@
 #include "reference/parallel.hpp"
 #include "reference/text.hpp"
 #include "reports/data/environment.hpp"
-#include "reports/runs/output_names.hpp"
+#include "reports/runs/manifest.hpp"
 #include "reports/runs/report.hpp"
 
 namespace assay {

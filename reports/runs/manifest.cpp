@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
 #include <type_traits>
 
 #include "reference/error.hpp"
@@ -11,9 +12,26 @@
 #include "reference/k_range.hpp"
 #include "reference/text.hpp"
 #include "reports/data/files.hpp"
-#include "reports/runs/output_names.hpp"
 
 namespace assay {
+
+namespace {
+
+std::filesystem::path beside(std::filesystem::path logits, const char* what) {
+  return logits.replace_extension(std::string(".") + what + ".npy");
+}
+
+}  // namespace
+
+const char* usual_name(Op op) { return probabilities(op) ? "probs" : "values"; }
+
+std::filesystem::path values_beside(const std::filesystem::path& logits, Op op) {
+  return beside(logits, usual_name(op));
+}
+
+std::filesystem::path indices_beside(const std::filesystem::path& logits) {
+  return beside(logits, "indices");
+}
 
 using nlohmann::ordered_json;
 

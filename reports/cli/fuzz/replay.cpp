@@ -6,7 +6,7 @@
 
 #include "accuracy/case/case.hpp"
 #include "fuzz/case_file.hpp"
-#include "fuzz/explain.hpp"
+#include "fuzz/trial.hpp"
 #include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
 #include "reference/error.hpp"

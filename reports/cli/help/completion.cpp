@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay completion: the scripts of the shells, the manual page, and the words that the scripts ask for.
+// assay schema: the JSON Schema of the lines of records.jsonl, and of certificate.json.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "accuracy/conformance/conformance.hpp"
 #include "accuracy/functions/functions.hpp"
@@ -12,9 +14,11 @@
 #include "kernels/registry.hpp"
 #include "reference/error.hpp"
 #include "reference/inputs/inputs.hpp"
+#include "reports/adopt/certificate.hpp"
 #include "reports/cli/check/groups.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/help/command_texts.hpp"
+#include "reports/records/record_lines.hpp"
 
 namespace assay {
 namespace {
@@ -71,5 +75,20 @@ const Command completion_command = {"completion",
                                     add_completion_command,
                                     {"0  printed", kBadCallText},
                                     {"assay completion bash > assay.bash", "assay completion man > assay.1"}};
+
+static void add_schema_command(CLI::App& app, int& status) {
+  CLI::App* c = app.add_subcommand("schema", "the JSON Schema of the lines of records.jsonl");
+  auto certificate = std::make_shared<bool>(false);
+  c->add_flag("--certificate", *certificate, "the JSON Schema of certificate.json instead");
+  c->callback([certificate, &status] {
+    fmt::print("{}\n", (*certificate ? certificate_schema() : records_schema()).dump(1));
+    status = kPassed;
+  });
+}
+
+const Command schema_command = {"schema",
+                                add_schema_command,
+                                {"0  printed", kBadCallText},
+                                {"assay schema", "assay schema > records.schema.json"}};
 
 }  // namespace assay

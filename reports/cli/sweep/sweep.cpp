@@ -20,6 +20,7 @@
 #include "reports/data/say.hpp"
 #include "reports/sweep/data/compare.hpp"
 #include "reports/sweep/engine.hpp"
+#include "reports/sweep/rig/rules.hpp"
 #include "reports/sweep_page/page.hpp"
 
 namespace assay {
@@ -194,6 +195,16 @@ static void add_sweep_page(CLI::App& sweep, int& status) {
   });
 }
 
+/// By which rules a sweep times, as one line of JSON. reports/sweep/peers.py reads it.
+static void add_sweep_rules(CLI::App& sweep, int& status) {
+  CLI::App* c = sweep.add_subcommand(
+      "rules", "by which rules launches are timed, as JSON: for peers.py and write_goals.py");
+  c->callback([&status] {
+    fmt::print("{}\n", timing_rules_json());
+    status = kPassed;
+  });
+}
+
 const Command sweep_command = {
     "sweep",
     add_sweep_command,
@@ -206,5 +217,10 @@ const Command sweep_page_command = {
     add_sweep_page,
     {"0  done", kBadCallText, "3  the machine cannot do it"},
     {"assay sweep page out/sweep", "assay sweep page reports/published/h200"}};
+
+const Command sweep_rules_command = {"sweep rules",
+                                     add_sweep_rules,
+                                     {"0  printed", kBadCallText},
+                                     {"assay sweep rules", "assay sweep rules > rules.json"}};
 
 }  // namespace assay
