@@ -75,6 +75,11 @@ int device_count() {
   return cuda_reason().empty() && cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }
 
+void prepare_device() {
+  // If it cannot be made, the command that needs it says why.
+  if (cuda_reason().empty() && cudaFree(nullptr) != cudaSuccess) cudaGetLastError();
+}
+
 std::string select_device(int ordinal) {
   if (std::string reason = cuda_reason(); !reason.empty()) return reason;
   int count = 0;
@@ -121,6 +126,7 @@ std::vector<std::pair<std::string, std::string>> describe_device() {
 
 bool built_with_cuda() { return false; }
 int device_count() { return 0; }
+void prepare_device() {}
 std::string device_identity() { return {}; }
 std::string select_device(int) { return "this build has no CUDA side"; }
 std::vector<std::pair<std::string, std::string>> describe_device() { return {}; }

@@ -23,6 +23,9 @@ std::string no_code_reason(const std::string& architectures, int major, int mino
 /// True if the CUDA side was compiled in.
 bool built_with_cuda();
 
+/// Makes the selected device's context, if there is a device: that takes longer than most launches.
+void prepare_device();
+
 /// Pairs of label and value: GPU, driver, runtime, clocks, memory. Empty without a GPU.
 std::vector<std::pair<std::string, std::string>> describe_device();
 

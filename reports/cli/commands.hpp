@@ -66,6 +66,7 @@ inline constexpr const char* kNoGpuText = "3  the machine lacks what was asked f
   COMMAND(page) \
   COMMAND(history) \
   COMMAND(merge) \
+  COMMAND(serve) \
   COMMAND(adapter) \
   COMMAND(schema) \
   COMMAND(completion)

@@ -20,6 +20,8 @@ struct AnswerOptions {
 };
 
 void add_answer_options(CLI::App& command, AnswerOptions& o);
+/// From now on this process also writes the JSON of its answers here, whether --json is given or not.
+void copy_answers_to(int descriptor);
 /// For a call that only lists something. Throws InputError that names `option` if an answer is asked for.
 void refuse_answer(const AnswerOptions& o, const std::string& option);
 
