@@ -92,6 +92,12 @@ class Serve : public command_test::FolderTest {
     return process_test::start({ASSAY_COMMAND, "serve", "--socket", path}, {}, at("server.out"),
                                at("server.err"));
   }
+  /// Until the check in this folder has finished cases. Only then it says how to go on.
+  void wait_for_cases(const std::string& folder) const {
+    const std::string file = folder + "/unfinished.jsonl";
+    while (!std::filesystem::exists(at(file)) || lines(file).size() < 6)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
   static json request(const json& id, const Words& words) { return {{"id", id}, {"command", words}}; }
 };
 
@@ -216,8 +222,7 @@ TEST_F(Serve, AClientThatGoesAwayEndsItsRequestAndNothingElse) {
   {
     Connection gone(at("s"));
     gone.ask(request(1, full));
-    while (!std::filesystem::exists(at("o/unfinished.jsonl")))
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    wait_for_cases("o");
   }
   Connection c(at("s"));
   c.ask(request(2, {"list", "--ops"}));
@@ -227,8 +232,7 @@ TEST_F(Serve, AClientThatGoesAwayEndsItsRequestAndNothingElse) {
 
   // A signal ends a check as it would end that command.
   c.ask(request(3, {"check", "safe_block/f32@host", "--full", "--seed", "1", "--out", at("o2")}));
-  while (!std::filesystem::exists(at("o2/unfinished.jsonl")))
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  wait_for_cases("o2");
   kill(server, SIGTERM);
   const json last = c.answer();
   EXPECT_EQ(last.at("status"), 128 + SIGTERM);
