@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/guard.hpp"
@@ -142,7 +143,7 @@ struct PartOptions {
   std::vector<std::int64_t> rows;
   std::int64_t rows_per_block = 0;
   double seconds = 120;       // after these it counts as hung
-  bool keeps_worker = false;  // host: of one launch of several that are no test of what a process keeps
+  bool keeps_worker = false;  // of one launch of several that are no test of what a process keeps
   static constexpr std::size_t kMostRows = 16;
 };
 
@@ -210,6 +211,24 @@ struct LoadedFile {
 
 }  // namespace isolation
 
+/// While one exists, launches of its thread may be made together with those of other threads, where the
+/// launcher can do so (Launcher::shares_launches): one after another on one stream.
+class LaunchesTogether {
+ public:
+  explicit LaunchesTogether(bool wanted = true) : before_(std::exchange(now(), wanted)) {}
+  ~LaunchesTogether() { now() = before_; }
+  LaunchesTogether(const LaunchesTogether&) = delete;
+  LaunchesTogether& operator=(const LaunchesTogether&) = delete;
+  static bool wanted() { return now(); }
+
+ private:
+  static bool& now() {
+    thread_local bool together = false;
+    return together;
+  }
+  const bool before_;
+};
+
 /// Runs launches outside this process: in a worker that may crash or hang and is then replaced.
 class Launcher {
  public:
@@ -243,6 +262,8 @@ class Launcher {
   virtual std::vector<Variant> siblings() const { return {}; }
   /// Applies `declare` to each of them: what the author declares for this variant holds for them too.
   virtual void declare_siblings(std::function<void(Variant&)> /*declare*/) {}
+  /// True if several threads may use it at the same time, because it makes their launches together.
+  virtual bool shares_launches() const { return false; }
   /// How many parallel workers are worth their start. 0: as many as there are threads.
   virtual int most_workers() const { return 0; }
   virtual bool launches_parts() const { return false; }

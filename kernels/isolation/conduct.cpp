@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/isolation/conduct.hpp"
 
 #include <fmt/format.h>
 
@@ -49,7 +48,7 @@ void Supervisor::look_at_conduct(Failure& f) {
                      : fmt::format("ended its own process by {} {}", by, often);
     f.from_outside = false;
   } else {
-    disturbance_.lost = lost_for_want(
+    caller().disturbance.lost = lost_for_want(
         FaultKind::died,
         fmt::format("its process was {} by {} {}: by itself or by another one", how, by, often));
   }

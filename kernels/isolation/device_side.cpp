@@ -5,6 +5,21 @@
 #include "kernels/device.hpp"
 #include "kernels/fault_kind.hpp"
 
+namespace assay::isolation {
+
+namespace {
+/// Where the next image of a batch begins.
+constexpr std::uint64_t next_image(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+}  // namespace
+
+std::uint64_t bytes_in_batch(Images& images) {
+  std::uint64_t bytes = 0;
+  for (const Image* image : buffers_of(images)) bytes = next_image(bytes + image->size());
+  return bytes;
+}
+
+}  // namespace assay::isolation
+
 #if !defined(ASSAY_WITH_CUDA)
 
 namespace assay::isolation {
@@ -12,6 +27,7 @@ namespace assay::isolation {
 struct DeviceSide::State {};
 DeviceSide::DeviceSide() = default;
 DeviceSide::~DeviceSide() = default;
+void DeviceSide::begin_ahead() {}
 std::string DeviceSide::cannot(const LaunchOptions&) { return unavailable_reason(Backend::cuda); }
 LaunchOutcome DeviceSide::put(Launch&, const Variant&, const std::vector<Images*>&, const LaunchOptions&,
                               std::vector<int>&) {
@@ -23,6 +39,12 @@ LaunchOutcome DeviceSide::put_parts(Launch&, const PartBuffers&) {
   return {unavailable_reason(Backend::cuda), Ended::fault};
 }
 LaunchOutcome DeviceSide::take_parts(const Launch&, PartBuffers&, std::string&) { return {}; }
+LaunchOutcome DeviceSide::put_batch(Batch&, const std::vector<Images*>&) {
+  return {unavailable_reason(Backend::cuda), Ended::fault};
+}
+LaunchOutcome DeviceSide::read_batch() { return {}; }
+std::vector<bool> DeviceSide::unchanged_in_batch(const std::vector<Images*>&) { return {}; }
+void DeviceSide::take_batch(const std::vector<Images*>&, const std::vector<bool>&) {}
 LaunchOutcome DeviceSide::lend(void*, std::uint64_t, int, DeviceBuffer&) {
   return {unavailable_reason(Backend::cuda), Ended::fault};
 }
@@ -40,6 +62,7 @@ std::uint64_t DeviceSide::all_bytes() const { return 0; }
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -70,15 +93,26 @@ std::string DeviceSide::cannot(const LaunchOptions& options) {
   return options.page_end ? DevicePages::cannot(selected_device()) : std::string();
 }
 
+void DeviceSide::begin_ahead() {
+  static std::atomic<int> begun{0};
+  if (ahead_.valid() || state_ || begun++ > 0) return;
+  const int device = selected_device();
+  ahead_ = std::async(std::launch::async, [device] {
+    // An error is told by the next call.
+    cudaSetDevice(device);
+    cudaFree(nullptr);
+    cudaGetLastError();
+  });
+}
+
 LaunchOutcome DeviceSide::begin() {
+  if (ahead_.valid()) ahead_.get();
   if (const cudaError_t e = cudaSetDevice(selected_device()); e != cudaSuccess)
     return fault("selecting the device", e);
   if (!state_) state_ = std::make_unique<State>();
-  if (!state_->stream)
-    if (const cudaError_t e = cudaStreamCreateWithFlags(&state_->stream, cudaStreamNonBlocking);
-        e != cudaSuccess)
-      return fault("creating a stream", e);
-  return {};
+  if (state_->stream) return {};
+  const cudaError_t e = cudaStreamCreateWithFlags(&state_->stream, cudaStreamNonBlocking);
+  return e == cudaSuccess ? LaunchOutcome() : fault("creating a stream", e);
 }
 
 LaunchOutcome DeviceSide::put(Launch& request, const Variant& variant, const std::vector<Images*>& images,
@@ -176,6 +210,67 @@ std::string DeviceSide::changed(const Launch& request, int which, Images& images
   return {};
 }
 
+LaunchOutcome DeviceSide::put_batch(Batch& request, const std::vector<Images*>& images) {
+  if (LaunchOutcome why = begin(); !why.ok()) return why;
+  State& s = *state_;
+  if (LaunchOutcome why = s.at_least(s.batch, kBatchBytes, false); !why.ok()) return why;
+  if (!s.staged)
+    if (const cudaError_t e = cudaHostAlloc(reinterpret_cast<void**>(&s.staged), 2 * kBatchBytes, 0);
+        e != cudaSuccess) {
+      s.staged = nullptr;
+      return fault("allocating pinned memory", e);
+    }
+  request.memory.generation = s.batch.generation;
+  request.memory.size = s.batch.size;
+  std::memcpy(request.memory.handle.data(), &s.batch.handle, sizeof s.batch.handle);
+  s.in_batch = 0;
+  for (std::size_t n = 0; n < images.size(); ++n) {
+    const auto buffers = buffers_of(*images[n]);
+    for (std::size_t b = 0; b < kBuffers; ++b) {
+      const Image& image = *buffers[b];
+      request.launches[n].at[b] = image.empty() ? kNoBuffer : s.in_batch + image.offset();
+      if (image.empty()) continue;
+      std::memcpy(s.staged + s.in_batch, image.data(), image.size());
+      s.in_batch = next_image(s.in_batch + image.size());
+    }
+  }
+  cudaError_t e = cudaMemcpyAsync(s.batch.data, s.staged, s.in_batch, cudaMemcpyHostToDevice, s.stream);
+  if (e == cudaSuccess) e = cudaStreamSynchronize(s.stream);
+  return e == cudaSuccess ? LaunchOutcome() : fault("copying to the device", e);
+}
+
+LaunchOutcome DeviceSide::read_batch() {
+  State& s = *state_;
+  cudaError_t e = cudaMemcpyAsync(s.staged, s.batch.data, s.in_batch, cudaMemcpyDeviceToHost, s.stream);
+  if (e == cudaSuccess) e = cudaStreamSynchronize(s.stream);
+  return e == cudaSuccess ? LaunchOutcome() : fault("copying from the device", e);
+}
+
+std::vector<bool> DeviceSide::unchanged_in_batch(const std::vector<Images*>& images) {
+  State& s = *state_;
+  std::vector<bool> same(images.size(), false);
+  std::byte* const again = s.staged + kBatchBytes;
+  if (cudaMemcpyAsync(again, s.batch.data, s.in_batch, cudaMemcpyDeviceToHost, s.stream) != cudaSuccess ||
+      cudaStreamSynchronize(s.stream) != cudaSuccess)
+    return same;
+  std::uint64_t at = 0;
+  for (std::size_t n = 0; n < images.size(); ++n) {
+    const std::uint64_t bytes = bytes_in_batch(*images[n]);
+    same[n] = std::memcmp(s.staged + at, again + at, bytes) == 0;
+    at += bytes;
+  }
+  return same;
+}
+
+void DeviceSide::take_batch(const std::vector<Images*>& images, const std::vector<bool>& wanted) {
+  std::uint64_t at = 0;
+  for (std::size_t n = 0; n < images.size(); ++n)
+    for (Image* const image : buffers_of(*images[n])) {
+      if (wanted[n] && !image->empty()) std::memcpy(image->data(), state_->staged + at, image->size());
+      at = next_image(at + image->size());
+    }
+}
+
 LaunchOutcome DeviceSide::lend(void* memory, std::uint64_t size, int generation, DeviceBuffer& told) {
   if (LaunchOutcome why = begin(); !why.ok()) return why;
   cudaIpcMemHandle_t handle{};
@@ -243,33 +338,6 @@ void DeviceSide::forget_worker() {
 }
 
 // Launches in parts: the buffers are filled on the device, and only the wanted parts and the guards are read.
-
-LaunchOutcome DeviceSide::State::repeat(std::byte* at, std::uint64_t known, std::uint64_t bytes) {
-  for (; known < bytes; known *= 2)
-    if (const cudaError_t e =
-            cudaMemcpyAsync(at + known, at, std::min(known, bytes - known), cudaMemcpyDeviceToDevice, stream);
-        e != cudaSuccess)
-      return fault("filling device memory", e);
-  return {};
-}
-
-LaunchOutcome DeviceSide::State::put_parts(const PartBuffer& b, Memory& m) {
-  std::byte* const payload = m.data + kPartGuard;
-  cudaError_t e = cudaMemsetAsync(m.data, 0xff, kPartGuard, stream);
-  if (e == cudaSuccess) e = cudaMemsetAsync(payload + b.payload, 0xff, kPartGuard, stream);
-  std::vector<std::byte> first(std::min(b.payload, std::uint64_t{1} << 20));
-  for (std::size_t i = 0; i < first.size(); ++i)
-    first[i] = static_cast<std::byte>(b.fill >> 8 * (i % b.element));
-  if (e == cudaSuccess)
-    e = cudaMemcpyAsync(payload, first.data(), first.size(), cudaMemcpyHostToDevice, stream);
-  if (e != cudaSuccess) return fault("filling device memory", e);
-  if (LaunchOutcome why = repeat(payload, first.size(), b.payload); !why.ok()) return why;
-  for (const BufferPart& p : b.given)
-    if (e == cudaSuccess)
-      e = cudaMemcpyAsync(payload + p.at, p.bytes.data(), p.bytes.size(), cudaMemcpyHostToDevice, stream);
-  if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
-  return e == cudaSuccess ? LaunchOutcome() : fault("copying to the device", e);
-}
 
 LaunchOutcome DeviceSide::put_parts(Launch& request, const PartBuffers& buffers) {
   if (LaunchOutcome why = begin(); !why.ok()) return why;

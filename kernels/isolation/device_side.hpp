@@ -3,6 +3,7 @@
 // died.
 #pragma once
 
+#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,11 @@
 #include "kernels/isolation/shared/message.hpp"
 
 namespace assay::isolation {
+
+/// The buffers of a batch of launches may have so many bytes together, and those of one launch so many.
+inline constexpr std::uint64_t kBatchBytes = std::uint64_t{32} << 20, kBytesOfBatched = kBatchBytes / 8;
+/// The bytes that the images take in a batch.
+std::uint64_t bytes_in_batch(Images& images);
 
 class DeviceSide {
  public:
@@ -22,6 +28,8 @@ class DeviceSide {
   /// Empty, or the reason why launches with these options cannot be made here.
   static std::string cannot(const LaunchOptions& options);
 
+  /// Makes this process's context in another thread; what needs it waits for it.
+  void begin_ahead();
   /// Copies the images to the device and writes their places into the request. Appends the descriptors that
   /// must be sent with it. The outcome is `lost` if the device has no memory left.
   LaunchOutcome put(Launch& request, const Variant& variant, const std::vector<Images*>& images,
@@ -35,6 +43,14 @@ class DeviceSide {
   LaunchOutcome put_parts(Launch& request, const PartBuffers& buffers);
   /// Reads the wanted parts and checks the guard bands.
   LaunchOutcome take_parts(const Launch& request, PartBuffers& buffers, std::string& guard);
+  /// Like `put`, for launches of a batch, of at most kBatchBytes.
+  LaunchOutcome put_batch(Batch& request, const std::vector<Images*>& images);
+  /// Reads what the launches left in the buffers.
+  LaunchOutcome read_batch();
+  /// Reads it again. For each launch: whether all of its buffers are as they were.
+  std::vector<bool> unchanged_in_batch(const std::vector<Images*>& images);
+  /// Puts what was read into the images that are wanted.
+  void take_batch(const std::vector<Images*>& images, const std::vector<bool>& wanted);
   /// Lets the worker open a piece of this process's memory that cudaMalloc gave. It is not freed here.
   LaunchOutcome lend(void* memory, std::uint64_t size, int generation, DeviceBuffer& told);
   /// Frees every buffer. Call it after the worker that had them open has ended.
@@ -57,6 +73,7 @@ class DeviceSide {
 
   struct State;
   std::unique_ptr<State> state_;
+  std::future<void> ahead_;
 };
 
 }  // namespace assay::isolation

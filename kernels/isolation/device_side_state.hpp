@@ -65,6 +65,10 @@ struct DeviceSide::State {
   std::uint64_t generations = 0;
   Placement placements[kSlots][kBuffers];
   std::vector<std::byte> again;  // outputs read a second time
+  Memory batch;
+  std::byte* staged =
+      nullptr;                 // 2 kBatchBytes of pinned memory: what was copied of a batch, first and second
+  std::uint64_t in_batch = 0;  // bytes of the last batch
   cudaStream_t stream = nullptr;
   // The empty kernel has a stream of its own.
   cudaStream_t empty_stream = nullptr;
@@ -91,6 +95,8 @@ struct DeviceSide::State {
       for (auto& slot : set)
         for (Memory& m : slot) release(m);
     for (Memory& m : retired) release(m);
+    release(batch);
+    if (staged) cudaFreeHost(staged);
     if (stream) cudaStreamDestroy(stream);
   }
 
@@ -119,6 +125,7 @@ struct DeviceSide::State {
   /// Fills `bytes` bytes on the device by repeating the first `known` of them.
   LaunchOutcome repeat(std::byte* at, std::uint64_t known, std::uint64_t bytes);
 
+  /// Fills a buffer of which only parts are known, and its guard bands.
   LaunchOutcome put_parts(const PartBuffer& b, Memory& m);
 
   LaunchOutcome put(const Image& image, Memory& m, const Placement& p, DeviceBuffer& told,
@@ -139,5 +146,32 @@ struct DeviceSide::State {
     return e == cudaSuccess ? LaunchOutcome() : fault("copying to the device", e);
   }
 };
+
+inline LaunchOutcome DeviceSide::State::repeat(std::byte* at, std::uint64_t known, std::uint64_t bytes) {
+  for (; known < bytes; known *= 2)
+    if (const cudaError_t e =
+            cudaMemcpyAsync(at + known, at, std::min(known, bytes - known), cudaMemcpyDeviceToDevice, stream);
+        e != cudaSuccess)
+      return fault("filling device memory", e);
+  return {};
+}
+
+inline LaunchOutcome DeviceSide::State::put_parts(const PartBuffer& b, Memory& m) {
+  std::byte* const payload = m.data + kPartGuard;
+  cudaError_t e = cudaMemsetAsync(m.data, 0xff, kPartGuard, stream);
+  if (e == cudaSuccess) e = cudaMemsetAsync(payload + b.payload, 0xff, kPartGuard, stream);
+  std::vector<std::byte> first(std::min(b.payload, std::uint64_t{1} << 20));
+  for (std::size_t i = 0; i < first.size(); ++i)
+    first[i] = static_cast<std::byte>(b.fill >> 8 * (i % b.element));
+  if (e == cudaSuccess)
+    e = cudaMemcpyAsync(payload, first.data(), first.size(), cudaMemcpyHostToDevice, stream);
+  if (e != cudaSuccess) return fault("filling device memory", e);
+  if (LaunchOutcome why = repeat(payload, first.size(), b.payload); !why.ok()) return why;
+  for (const BufferPart& p : b.given)
+    if (e == cudaSuccess)
+      e = cudaMemcpyAsync(payload + p.at, p.bytes.data(), p.bytes.size(), cudaMemcpyHostToDevice, stream);
+  if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
+  return e == cudaSuccess ? LaunchOutcome() : fault("copying to the device", e);
+}
 
 }  // namespace assay::isolation

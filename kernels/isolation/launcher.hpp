@@ -68,6 +68,7 @@ class WorkerLauncher : public Launcher {
   Disturbance disturbance() override { return supervisor_->disturbance(); }
   void be_patient(double times) override { supervisor_->be_patient(times); }
   int most_workers() const override { return on_device_ ? supervisor_->most_workers() : 0; }
+  bool shares_launches() const override { return on_device_ && supervisor_->shares_launches(); }
   bool launches_parts() const override { return true; }
   PartOutcome launch_parts(const Variant& variant, const Problem& problem, PartBuffers& buffers,
                            const PartOptions& options) override {

@@ -6,170 +6,13 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
-#include <system_error>
 #include <utility>
 
-#include "kernels/device.hpp"
 #include "kernels/isolation/loaded/loaded_files.hpp"
-#include "kernels/isolation/process/sandboxed.hpp"
 #include "kernels/isolation/shared/memory_limit.hpp"
-#include "kernels/isolation/shared/runtime_name.hpp"
 #include "reference/error.hpp"
 
 namespace assay::isolation {
-
-namespace {
-
-Command command_of(const Subject& subject, const IsolationOptions& options,
-                   const std::shared_ptr<const OpenedFile>& opened) {
-  if (!subject.command.words.empty()) return subject.command;
-  Command command{{worker_executable(options.worker), "worker", std::to_string(kSocket)}};
-  command.opened = opened;
-  return command;
-}
-
-/// A registered key says where it runs. Any other subject may use a GPU if there is one.
-Reach reach_of(const Subject& subject, const IsolationOptions& options) {
-  if (options.as_on_a_gpu) return Reach::device;
-  const bool host =
-      subject.on_host || (!subject.plugin && !subject.name.ends_with(std::string("@") + name(Backend::cuda)));
-  return host ? Reach::host : widest_reach();
-}
-
-/// What holds its workers. A kernel that nobody vouches for does not run where nothing holds it.
-Guard guard_for(const Subject& subject, const IsolationOptions& options) {
-  if (!options.sandbox) return Guard::none;
-  const Reach reach = reach_of(subject, options);
-  const Guard guard = guard_of(reach);
-  if (guard == Guard::none && subject.plugin && sandbox_wanted())
-    throw EnvironmentError("no sandbox works here: " + guard_words(reach) +
-                           "; --no-sandbox runs the kernel with all your rights");
-  return guard;
-}
-
-/// An interpreter opens its module itself.
-std::shared_ptr<const OpenedFile> opened_by(const Subject& subject) {
-  return subject.plugin && subject.command.words.empty() ? OpenedFile::of(subject.name) : nullptr;
-}
-
-/// Whose it is: the file's or the module's. Registered kernels trust each other.
-std::string kernel_of(const Subject& subject) { return subject.plugin ? subject.name : std::string(); }
-
-}  // namespace
-
-Supervisor::Supervisor(Subject subject, const IsolationOptions& options)
-    : subject_(std::move(subject)),
-      options_(options),
-      opened_(opened_by(subject_)),
-      guard_(guard_for(subject_, options)),
-      parent_(worker_parent(command_of(subject_, options, opened_), reach_of(subject_, options),
-                            guard_ != Guard::none, kernel_of(subject_))) {}
-
-void Supervisor::start() {
-  start_any();
-  if (!two_faced_.empty()) throw InputError(two_faced_);
-}
-
-void Supervisor::start_any() {
-  if (process_) return;
-  try {
-    start_once();
-  } catch (const Failure& f) {
-    if (!f.from_outside) throw;
-    start_once();
-  }
-}
-
-std::unique_ptr<Process> Supervisor::new_process() {
-  const double allowed = first_patience();
-  const Process::Patience patience{allowed, allowed + on_the_wall()};
-  if (subject_.warm && subject_.warm->ready(patience)) try {
-      return std::make_unique<Process>(subject_.warm);
-    } catch (const std::system_error&) {
-      // The forking process may be gone by now. If it is not, the machine lacks something.
-      if (subject_.warm->ready(patience)) throw;
-    }
-  return std::make_unique<Process>(parent_);
-}
-
-void Supervisor::start_once() {
-  require_unchanged();
-  std::uint64_t base = 0;
-  try {
-    // A new arena for each worker, because something that an older worker started may still write into the
-    // old one.
-    arena_ = std::make_unique<Arena>();
-    process_ = new_process();
-    long length = 0;
-    if (const auto heard = process_->hear(answer_, length, waiting()); heard != Process::Heard::message)
-      lose(heard);
-    const Greeting* hello = as<Greeting>(answer_, length, 0);
-    if (!hello || hello->largest != sizeof(Anything)) throw Failure{"it is no worker of this build"};
-    base = hello->base;
-    if (subject_.plugin)
-      LoadedFiles::of(subject_.name).begin(process_->pid(), !subject_.command.words.empty());
-    looked_at_ = subject_.plugin;
-    if (base == 0) throw Failure{"it found no addresses for shared memory"};
-  } catch (const Failure& f) {
-    drop_worker();
-    if (f.from_outside || f.ended == Ended::lost) throw;
-    throw InputError(parent_->name() + ": can not be used as a worker: " + f.text);
-  } catch (const std::system_error& e) {
-    drop_worker();
-    // Errors such as EACCES are the caller's to fix. The ones listed here pass.
-    for (const std::errc passing : {std::errc::resource_unavailable_try_again, std::errc::not_enough_memory,
-                                    std::errc::too_many_files_open, std::errc::too_many_files_open_in_system})
-      if (e.code() == passing)
-        throw Failure{std::string("memory: no worker: ") + e.what(), Ended::lost, FaultKind::memory};
-    throw InputError(std::string("no worker can be started: ") + e.what());
-  }
-  base_ = base;
-  Load request;
-  request.plugin = subject_.plugin;
-  request.device = selected_device();
-  request.name.set(subject_.name);
-  const double allowed = std::exchange(allowed_, first_patience());
-  try {
-    const Loaded& loaded = ask<Loaded>(request, {arena_->descriptor()});
-    allowed_ = allowed;
-    if (const std::string runtime = loaded.runtime.get(); !runtime.empty()) {
-      begin_with(runtime);
-      return start_once();
-    }
-    entries_ = loaded.count;
-    made_of_ = loaded.made_of.get();
-    if (std::string error = loaded.error.plain(); !error.empty()) {
-      if (subject_.plugin) error = shown() + ": " + error;
-      const bool lacks = loaded.lacks != 0;
-      drop_worker();
-      if (lacks) throw EnvironmentError(error);
-      throw InputError(error);
-    }
-    look_at_description(loaded.count);
-    require_unchanged();
-  } catch (const Failure& f) {
-    allowed_ = allowed;
-    if (f.from_outside || f.ended == Ended::lost) throw;
-    throw DiedAtLoad(fmt::format("{}: {} while it was loaded: {}", shown(),
-                                 f.ended == Ended::hung ? "hung" : "crashed", f.text),
-                     f.ended);
-  }
-}
-
-void Supervisor::begin_with(const std::string& runtime) {
-  drop_worker();
-  if (runtime == runtime_ || !is_runtime_name(runtime))
-    throw InputError(
-        fmt::format("{}: was linked with AddressSanitizer, and its runtime {} can not be loaded: "
-                    "LD_LIBRARY_PATH may name the folder where it is",
-                    shown(), runtime));
-  runtime_ = runtime;
-  Command command = command_of(subject_, options_, opened_);
-  command.environment = {{"LD_PRELOAD", runtime}};
-  // What a worker still has at its end is not the kernel's loss.
-  if (!std::getenv("ASAN_OPTIONS")) command.environment.emplace_back("ASAN_OPTIONS", "detect_leaks=0");
-  parent_ = worker_parent(command, reach_of(subject_, options_), guard_ != Guard::none, kernel_of(subject_));
-}
 
 std::uint32_t Supervisor::load() {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -184,7 +27,6 @@ std::uint32_t Supervisor::load() {
 Described Supervisor::describe(std::uint32_t entry) const { return description_->entries.at(entry); }
 
 std::uint64_t Supervisor::workspace_bytes(std::uint32_t entry, bool on_device, const Problem& p) {
-  const std::lock_guard<std::mutex> lock(mutex_);
   const std::array<std::int64_t, 11> key = {entry,
                                             static_cast<std::int64_t>(p.op),
                                             static_cast<std::int64_t>(p.in),
@@ -196,7 +38,12 @@ std::uint64_t Supervisor::workspace_bytes(std::uint32_t entry, bool on_device, c
                                             std::bit_cast<std::int32_t>(p.scale),
                                             p.k,
                                             std::bit_cast<std::int32_t>(p.threshold)};
-  if (const auto known = workspaces_.find(key); known != workspaces_.end()) return known->second;
+  {
+    // Others may be launching, which takes long.
+    const std::lock_guard<std::mutex> known_lock(workspaces_mutex_);
+    if (const auto known = workspaces_.find(key); known != workspaces_.end()) return known->second;
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
   Workspace request;
   request.entry = entry;
   request.problem = p;
@@ -205,19 +52,23 @@ std::uint64_t Supervisor::workspace_bytes(std::uint32_t entry, bool on_device, c
       start();
       const Needs& needs = ask<Needs>(request);
       const std::uint64_t bytes = needs.bytes;
-      workspace_failure_ = {needs.fault.plain(), Ended::crashed};
+      caller().workspace_failure = {needs.fault.plain(), Ended::crashed};
       if (bytes > most)
-        workspace_failure_ = {fmt::format("workspace_bytes: asks for {} bytes", bytes), Ended::crashed};
-      if (workspace_failure_.ok()) return workspaces_[key] = bytes;
+        caller().workspace_failure = {fmt::format("workspace_bytes: asks for {} bytes", bytes),
+                                      Ended::crashed};
+      if (caller().workspace_failure.ok()) {
+        const std::lock_guard<std::mutex> known_lock(workspaces_mutex_);
+        return workspaces_[key] = bytes;
+      }
       break;
     } catch (const Failure& f) {
       if (f.from_outside && !last) continue;
-      workspace_failure_ = f.ended == Ended::lost
-                               ? f.outcome()
-                               : LaunchOutcome{"workspace_bytes: " + f.text, Ended::crashed, {}, 0, f.kind};
+      caller().workspace_failure =
+          f.ended == Ended::lost ? f.outcome()
+                                 : LaunchOutcome{"workspace_bytes: " + f.text, Ended::crashed, {}, 0, f.kind};
       break;
     } catch (const InputError& e) {
-      workspace_failure_ = {e.what(), Ended::crashed};
+      caller().workspace_failure = {e.what(), Ended::crashed};
       break;
     }
   return 0;
@@ -225,6 +76,13 @@ std::uint64_t Supervisor::workspace_bytes(std::uint32_t entry, bool on_device, c
 
 void Supervisor::restart() {
   const std::lock_guard<std::mutex> lock(mutex_);
+  restarts_ = restarts_ || process_;
+  // A context on a device takes long to end. Nothing of the next worker waits for it.
+  if (process_ && spare_.process) {
+    look_last();
+    ending_ = std::async(std::launch::async,
+                         [before = std::move(ending_), p = std::move(process_)]() mutable { p.reset(); });
+  }
   drop_worker();
 }
 
@@ -251,7 +109,7 @@ void Supervisor::drop_worker() {
 
 Disturbance Supervisor::disturbance() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return std::exchange(disturbance_, {});
+  return std::exchange(caller().disturbance, {});
 }
 
 void Supervisor::be_patient(double times) {
@@ -348,16 +206,16 @@ void Supervisor::lose(Process::Heard heard) {
   // A worker that has stopped itself is looked at no more: the case passes in every other call.
   const bool own_stop = heard == Process::Heard::suspended && !f.from_outside;
   if ((f.ended == Ended::hung && !own_stop) || f.from_outside) {
-    disturbance_.doubtful = true;
-    if (disturbance_.saw.empty()) disturbance_.saw = f.text;
+    caller().disturbance.doubtful = true;
+    if (caller().disturbance.saw.empty()) caller().disturbance.saw = f.text;
   }
-  if (heard == Process::Heard::late && !on_device_) disturbance_.own_seconds = allowed;
+  if (heard == Process::Heard::late && !on_device_) caller().disturbance.own_seconds = allowed;
   drop_worker();
   if (f.ended == Ended::lost && on_device_ && device_.waits_for_worker()) {
     // The device became free when the worker ended, so nobody else was using it.
     f = {fmt::format("nothing came back within {:.3g} s, although the device had no other work", at_most),
          Ended::hung};
-    disturbance_.doubtful = true;
+    caller().disturbance.doubtful = true;
   }
   throw f;
 }

@@ -6,19 +6,23 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
 #include "kernels/candidate.hpp"
 #include "kernels/fault_kind.hpp"
+#include "kernels/isolation/batch_queue.hpp"
 #include "kernels/isolation/device_side.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/isolation/loaded/loaded_files.hpp"
@@ -28,6 +32,16 @@
 #include "kernels/isolation/shared/arena.hpp"
 
 namespace assay::isolation {
+
+/// More such ends are the kernel's own.
+inline constexpr int kMostUnexplainedEnds = 2;
+
+/// Counts one more of this kernel (a key, or the path of a file), and returns how many there are now, over
+/// all its workers.
+int count_unexplained_end(const std::string& kernel);
+
+/// For tests that look at more than one kernel of a file.
+void forget_unexplained_ends();
 
 /// What a worker is to load.
 struct Subject {
@@ -89,6 +103,9 @@ class Supervisor {
   std::vector<LoadedFile> loaded_files() const;
   /// What keeps the workers from the rest of the machine.
   Guard guard() const { return guard_; }
+  /// True if several threads may launch on a device at the same time, because their launches are then made
+  /// together.
+  bool shares_launches() const;
 
  private:
   /// The worker did not answer and is gone.
@@ -109,10 +126,27 @@ class Supervisor {
   /// Throws InputError if the shared object is loaded by its path, and is another file by now.
   void require_unchanged() const;
   void start_once();
+  /// A process that was asked to load the subject, and has not been heard yet.
+  struct Begun {
+    std::unique_ptr<Arena> arena;
+    std::unique_ptr<Process> process;
+    std::uint32_t sequence = 0;  // of the request to load
+  };
+  /// Throws std::system_error, or a Failure.
+  Begun begin_worker();
+  /// True if contexts on a device are made before they are needed.
+  bool begins_ahead() const;
+  /// Begins the next worker of a kernel on a device whose workers are replaced again and again: it makes its
+  /// context while this one works.
+  void begin_spare();
   std::unique_ptr<Process> new_process();
   const std::string& shown() const { return subject_.shown.empty() ? subject_.name : subject_.shown; }
   template <class Answer, class Request>
   const Answer& ask(Request& request, const std::vector<int>& descriptors = {});
+  /// Waits for the answer to the request of this number. The answer is valid until the next one. Throws
+  /// Failure.
+  template <class Answer, class Request>
+  const Answer& answer_to(std::uint32_t sequence);
   std::string much_memory() const;
   [[noreturn]] void lose(Process::Heard heard);
   void look_at_conduct(Failure& f);
@@ -135,6 +169,13 @@ class Supervisor {
                       bool page_end, bool last, Outcomes& outcomes);
   bool launch_on_device(Launch& request, const Variant& variant, const std::vector<Images*>& images,
                         const LaunchOptions& options, bool last, Outcomes& outcomes);
+  struct InBatch;
+  /// Returns false if the launch was not made, or must be made again by itself: the images have not changed.
+  bool launch_in_batch(std::uint32_t entry, const Variant& variant, const Problem& problem, Images& images,
+                       const LaunchOptions& options, LaunchOutcome& outcome);
+  void make_batch(const std::vector<InBatch*>& items);
+  /// Returns false if the batch failed. Throws Failure.
+  bool try_batch(const std::vector<InBatch*>& items);
   /// `problem`: bytes of the buffers of the launch.
   LaunchOutcome refused_memory(const std::string& fault, std::uint64_t problem);
   Launch request_of(std::uint32_t entry, bool on_device, const Variant& variant, const Problem& problem,
@@ -158,6 +199,9 @@ class Supervisor {
   std::mutex mutex_;
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<Process> process_;
+  Begun spare_;
+  std::future<void> ending_;  // an earlier worker
+  bool restarts_ = false;     // a worker was replaced although nothing was wrong with it
   DeviceSide device_;
   std::uint32_t entries_ = 0;
   std::shared_ptr<const Description> description_;  // what the first worker of this file said
@@ -173,7 +217,15 @@ class Supervisor {
   double times_ = 1;            // factor on the usual patience
   double wall_ = 0;             // seconds by the wall clock beyond these; 0: as usual
   bool on_device_ = false;      // the launch in progress is on the device
-  Disturbance disturbance_;
+  /// What belongs to the thread that launches.
+  struct Caller {
+    Disturbance disturbance;
+    LaunchOutcome workspace_failure;
+  };
+  Caller& caller() { return callers_[std::this_thread::get_id()]; }
+  std::map<std::thread::id, Caller> callers_;
+  BatchQueue<InBatch> batches_{kMostBatched, kBatchBytes};
+  std::atomic<int> failed_batches_{0};
   Anything answer_;
   Placement placements_[kSlots][kBuffers];
   std::uint64_t with_bystanders_ = 0;  // launches that left something running
@@ -183,19 +235,24 @@ class Supervisor {
   bool of_parts_ = false;  // the worker was kept for more launches in parts
   bool launched_ = false;  // the worker has come back from a launch
   std::vector<std::byte> remembered_[kSlots][kBuffers];
+  std::mutex workspaces_mutex_;
   std::map<std::array<std::int64_t, 11>, std::uint64_t> workspaces_;
-  LaunchOutcome workspace_failure_;
 };
 
 // Supervisor::ask, for the files that implement Supervisor.
 
-/// Sends the request and waits for its answer. The answer is valid until the next one. Throws Failure.
+/// Sends the request and waits for its answer.
 template <class Answer, class Request>
 const Answer& Supervisor::ask(Request& request, const std::vector<int>& descriptors) {
   request.head.sequence = ++sequence_;
   // A worker with as many requests as the socket holds has not read what something answered in its name.
   if (!process_->send(request, descriptors))
     lose(errno == EAGAIN ? Process::Heard::message : Process::Heard::gone);
+  return answer_to<Answer, Request>(sequence_);
+}
+
+template <class Answer, class Request>
+const Answer& Supervisor::answer_to(std::uint32_t sequence) {
   long length = 0;
   double used = 0;
   const auto asked = std::chrono::steady_clock::now();
@@ -204,10 +261,10 @@ const Answer& Supervisor::ask(Request& request, const std::vector<int>& descript
     slowest_ =
         std::max(slowest_, std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count());
     if (std::is_same_v<Request, Launch>)
-      disturbance_.ended_seconds = std::max(disturbance_.ended_seconds, used);
+      caller().disturbance.ended_seconds = std::max(caller().disturbance.ended_seconds, used);
     if (arena_->excess() > 0) lose(Process::Heard::excessive);
   }
-  const Answer* answer = heard == Process::Heard::message ? as<Answer>(answer_, length, sequence_) : nullptr;
+  const Answer* answer = heard == Process::Heard::message ? as<Answer>(answer_, length, sequence) : nullptr;
   if (!answer) lose(heard);
   return *answer;
 }

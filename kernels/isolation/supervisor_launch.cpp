@@ -60,11 +60,14 @@ Launch Supervisor::request_of(std::uint32_t entry, bool on_device, const Variant
 Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& variant,
                             const Problem& problem, const std::vector<Images*>& images,
                             const LaunchOptions& options) {
-  const std::lock_guard<std::mutex> lock(mutex_);
   Outcomes outcomes;
+  if (on_device && images.size() == 1 &&
+      launch_in_batch(entry, variant, problem, *images[0], options, outcomes[0]))
+    return outcomes;
+  const std::lock_guard<std::mutex> lock(mutex_);
   const auto all = [&](const LaunchOutcome& o) { outcomes = {o, o}; };
-  if (!workspace_failure_.ok()) {
-    all(std::exchange(workspace_failure_, {}));
+  if (!caller().workspace_failure.ok()) {
+    all(std::exchange(caller().workspace_failure, {}));
   } else {
     std::string earlier;
     bool again = true;
@@ -102,7 +105,7 @@ Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& 
     if (!earlier.empty() && outcomes[0].late_write.empty()) outcomes[0].late_write = earlier;
   }
   for (const LaunchOutcome& o : outcomes)
-    if (o.ended == Ended::lost) disturbance_.lost = o;
+    if (o.ended == Ended::lost) caller().disturbance.lost = o;
   return outcomes;
 }
 
@@ -227,7 +230,7 @@ LaunchOutcome Supervisor::refused_memory(const std::string& fault, std::uint64_t
   // Nobody else holds much memory, and the problem needs little of it: no machine has as much as was asked
   // for.
   if (after > all / 2 && after / 8 > problem) {
-    disturbance_.doubtful = true;
+    caller().disturbance.doubtful = true;
     return {fmt::format("{}: it asked for more than the {:.1f} GiB that were free, for {:.2g} GiB of rows",
                         fault, static_cast<double>(after) / 0x1p30, static_cast<double>(problem) / 0x1p30),
             Ended::fault,
@@ -309,7 +312,7 @@ TimedOutcome Supervisor::time(std::uint32_t entry, const Problem& problem, const
                               const TimedLaunches& launches) {
   const std::lock_guard<std::mutex> lock(mutex_);
   TimedOutcome out;
-  if (!workspace_failure_.ok()) return {0, std::exchange(workspace_failure_, {})};
+  if (!caller().workspace_failure.ok()) return {0, std::exchange(caller().workspace_failure, {})};
   Time request;
   request.entry = entry;
   request.launches = launches.count;

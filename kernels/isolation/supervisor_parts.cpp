@@ -59,8 +59,8 @@ PartOutcome Supervisor::launch_parts(std::uint32_t entry, bool on_device, const 
                                      const PartOptions& options) {
   const std::lock_guard<std::mutex> lock(mutex_);
   PartOutcome outcome;
-  if (!workspace_failure_.ok()) {
-    outcome.launch = std::exchange(workspace_failure_, {});
+  if (!caller().workspace_failure.ok()) {
+    outcome.launch = std::exchange(caller().workspace_failure, {});
     return outcome;
   }
   if (options.rows.size() > kChosenRows) {
@@ -71,12 +71,12 @@ PartOutcome Supervisor::launch_parts(std::uint32_t entry, bool on_device, const 
   request.chosen.per_block = options.rows_per_block;
   for (const std::int64_t row : options.rows) request.chosen.rows[request.chosen.count++] = row;
   const Launch asked = request;
-  const bool keeps = options.keeps_worker && !on_device;
+  restarts_ = true;
   for (const bool last : {false, true}) {
     request = asked;
     outcome = {};
     // What the previous attempt left is freed together with the worker and the arena.
-    if (!keeps || !of_parts_) {
+    if (!options.keeps_worker || !of_parts_) {
       drop_worker();
       device_.free_all();
     }
@@ -99,8 +99,9 @@ PartOutcome Supervisor::launch_parts(std::uint32_t entry, bool on_device, const 
     }
     allowed_ = 0;
     on_device_ = false;
-    if (keeps && process_) {
-      arena_->clear();
+    // After a fault the context may be lost.
+    if (options.keeps_worker && process_ && (!on_device || outcome.launch.ok())) {
+      if (!on_device) arena_->clear();
       of_parts_ = true;
     } else {
       drop_worker();
@@ -109,8 +110,8 @@ PartOutcome Supervisor::launch_parts(std::uint32_t entry, bool on_device, const 
     }
     if (!again || last) break;
   }
-  if (outcome.wants == FaultKind::memory) disturbance_.doubtful = true;
-  if (outcome.launch.ended == Ended::lost) disturbance_.lost = outcome.launch;
+  if (outcome.wants == FaultKind::memory) caller().disturbance.doubtful = true;
+  if (outcome.launch.ended == Ended::lost) caller().disturbance.lost = outcome.launch;
   return outcome;
 }
 

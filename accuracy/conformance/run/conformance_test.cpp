@@ -18,8 +18,8 @@
 #include "accuracy/conformance/inputs.hpp"
 #include "accuracy/verdict/strangers_test.hpp"
 #include "kernels/fault_kind.hpp"
-#include "kernels/isolation/conduct.hpp"
 #include "kernels/isolation/isolated.hpp"
+#include "kernels/isolation/supervisor.hpp"
 #include "kernels/mutants/mutants.hpp"
 #include "reference/error.hpp"
 

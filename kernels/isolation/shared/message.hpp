@@ -34,6 +34,8 @@ enum class Kind : std::uint32_t {
   needs,      // worker
   launch,     // supervisor
   done,       // worker
+  batch,      // supervisor: make launches one after another
+  batched,    // worker
   settle,     // supervisor: is anything still running?
   settled,    // worker
   time,       // supervisor: make launches on its device memory, and say how long they took
@@ -56,6 +58,8 @@ struct Text {
     std::memset(bytes + n, 0, N - n);
   }
   std::string get() const { return std::string(bytes, strnlen(bytes, N)); }
+  /// False if it may have been cut off.
+  bool whole() const { return strnlen(bytes, N) + 1 < N; }
   /// The same, fit for a terminal: what a kernel says may be any bytes. It is empty only if the text is: a
   /// text of nothing that can be shown still says that something went wrong.
   std::string plain() const {
@@ -99,6 +103,7 @@ struct Load {
   Head head{.kind = Kind::load};
   std::int32_t plugin = 0;  // 1: `name` is the path of a shared object; 0: a key
   std::int32_t device = 0;  // CUDA ordinal
+  std::int32_t ahead = 0;   // 1: a kernel of device memory gets its context now, not at the first launch
   Text<4096> name;
 };
 struct Loaded {
@@ -215,6 +220,30 @@ struct Done {
   }
 };
 
+/// Launches that are enqueued one after another on one stream, each on its own part of one device buffer.
+inline constexpr std::uint32_t kMostBatched = 64;
+inline constexpr std::uint64_t kNoBuffer = ~std::uint64_t{0};
+struct BatchedLaunch {
+  std::uint32_t entry = 0;
+  std::int32_t in_place = 0, normalizer = 0, default_stream = 0;  // as in Launch
+  std::int64_t max_blocks = 0;
+  Problem problem;
+  std::uint64_t at[kBuffers] = {};  // bytes from the memory's begin to the payload; kNoBuffer: it has none
+  std::uint64_t workspace = 0;      // bytes
+};
+struct Batch {
+  Head head{.kind = Kind::batch};
+  std::uint32_t count = 0;
+  DeviceBuffer memory;
+  BatchedLaunch launches[kMostBatched];
+};
+struct Batched {
+  Head head{.kind = Kind::batched};
+  std::int32_t failed = 0;               // 1: the launches show nothing of each other; all must be made again
+  std::int32_t kind[kMostBatched] = {};  // FaultKind
+  Text<128> fault[kMostBatched];         // what a launch said before it was enqueued; cut off if it is long
+};
+
 struct Settle {
   Head head{.kind = Kind::settle};
   std::int32_t on_device = 0;  // 1: wait for all work of the device
@@ -270,6 +299,8 @@ union Anything {
   Needs needs;
   Launch launch;
   Done done;
+  Batch batch;
+  Batched batched;
   Settle settle;
   Settled settled;
   Time time;

@@ -10,9 +10,11 @@ namespace assay::isolation {
 struct WorkerDevice::State {};
 WorkerDevice::WorkerDevice() = default;
 WorkerDevice::~WorkerDevice() = default;
+void WorkerDevice::begin(int) {}
 void WorkerDevice::launch(const Launch&, const std::vector<int>&, int, Done& done, const Call&) {
   for (auto& fault : done.fault) fault.set("CUDA: this build has no CUDA side");
 }
+void WorkerDevice::batch(const Batch&, int, Batched& answer, const BatchCall&) { answer.failed = 1; }
 void WorkerDevice::time(const Time& r, int, Timed& timed, const WorkerKernels&, const TimedCall&) {
   if (r.launches > 0) timed.fault.set("CUDA: this build has no CUDA side");
 }
@@ -91,7 +93,8 @@ struct WorkerDevice::State {
 
   enum Set { plain, tight, late, sets };
   Opened opened[sets][kSlots][kBuffers];
-  Opened timed;  // what launches that are timed work on
+  Opened timed;    // what launches that are timed work on
+  Opened batched;  // what the launches of a batch work on
   Stopwatch watch;
   cudaStream_t streams[kSlots] = {};
   cudaEvent_t events[kSlots] = {}, gate = nullptr;
@@ -180,6 +183,11 @@ struct WorkerDevice::State {
 WorkerDevice::WorkerDevice() = default;
 WorkerDevice::~WorkerDevice() = default;
 
+void WorkerDevice::begin(int device) {
+  if (!state_) state_ = std::make_unique<State>();
+  state_->prepare(device);
+}
+
 void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, int device, Done& done,
                           const Call& call) {
   const auto all = [&](const std::string& text) {
@@ -221,6 +229,46 @@ void WorkerDevice::launch(const Launch& r, const std::vector<int>& descriptors, 
     }
   }
   done.no_memory = ran_out;
+}
+
+void WorkerDevice::batch(const Batch& r, int device, Batched& answer, const BatchCall& call) {
+  if (!state_) state_ = std::make_unique<State>();
+  State& s = *state_;
+  ran_out = false;
+  std::size_t next = 0;
+  answer.failed =
+      !s.prepare(device).empty() || !s.open(s.batched, r.memory, device, {}, next).empty() || !s.batched.data;
+  if (answer.failed) return;
+  bool on_default = false;
+  for (std::uint32_t n = 0; n < std::min(r.count, kMostBatched); ++n) {
+    const BatchedLaunch& b = r.launches[n];
+    Launch one;
+    one.entry = b.entry;
+    one.on_device = 1;
+    one.in_place = b.in_place;
+    one.normalizer = b.normalizer;
+    one.max_blocks = b.max_blocks;
+    one.problem = b.problem;
+    one.slices[0][5].payload = b.workspace;
+    std::array<void*, kBuffers> at{};
+    for (std::size_t i = 0; i < kBuffers; ++i)
+      at[i] = b.at[i] == kNoBuffer ? nullptr : s.batched.data + b.at[i];
+    if (b.in_place) at[1] = at[0];
+    on_default = on_default || b.default_stream;
+    Said said = call(one, at, b.default_stream ? nullptr : s.streams[0]);
+    if (const cudaError_t e = cudaGetLastError(); said.text.empty() && e != cudaSuccess)
+      said = {cuda_fault("launch", e), e == cudaErrorInvalidValue ? FaultKind::bad_launch : kind_of(e)};
+    if (said.text.empty()) continue;
+    // A launch that found the memory full may have kept others from theirs.
+    if (said.kind == FaultKind::memory || nearly_full()) answer.failed = 1;
+    answer.fault[n].set(said.text);
+    answer.kind[n] = static_cast<std::int32_t>(said.kind);
+  }
+  cudaEventRecord(s.events[0], s.streams[0]);
+  if (on_default) cudaEventRecord(s.events[1], nullptr);
+  for (int n = 0; n <= (on_default ? 1 : 0); ++n)
+    if (cudaEventSynchronize(s.events[n]) != cudaSuccess) answer.failed = 1;
+  if (ran_out) answer.failed = 1;
 }
 
 void WorkerDevice::time(const Time& r, int device, Timed& timed, const WorkerKernels& kernels,

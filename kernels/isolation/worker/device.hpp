@@ -22,9 +22,15 @@ class WorkerDevice {
   WorkerDevice(const WorkerDevice&) = delete;
   WorkerDevice& operator=(const WorkerDevice&) = delete;
 
+  /// Makes the context and the streams, which takes long. `launch` does it otherwise.
+  void begin(int device);
   /// Opens the buffers, makes the launches, and waits for the events of their streams.
   void launch(const Launch& request, const std::vector<int>& descriptors, int device, Done& done,
               const Call& call);
+  /// Makes the launches of a batch in order, and waits once.
+  using BatchCall =
+      std::function<Said(const Launch& one, const std::array<void*, kBuffers>& at, void* stream)>;
+  void batch(const Batch& request, int device, Batched& answer, const BatchCall& call);
   /// Enqueues one launch of `kernels` that is timed.
   using TimedCall = std::function<Said(const std::array<void*, kBuffers>& at, void* stream)>;
   /// Makes the launches of the request on the supervisor's memory, and times them.

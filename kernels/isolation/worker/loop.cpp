@@ -169,6 +169,7 @@ class Worker {
     }
     if (const Workspace* r = as<Workspace>(any, length, sequence_)) return needs(*r);
     if (const Launch* r = as<Launch>(any, length, sequence_)) return launch(*r, descriptors);
+    if (const Batch* r = as<Batch>(any, length, sequence_)) return batch(*r);
     if (const Time* r = as<Time>(any, length, sequence_)) return time(*r);
     if (const Settle* r = as<Settle>(any, length, sequence_)) {
       Settled s;
@@ -191,7 +192,10 @@ class Worker {
       kernels_ = open_(r, l);
     }
     l.count = kernels_ ? static_cast<std::uint32_t>(kernels_->size()) : 0;
-    return answer(l);
+    if (!answer(l)) return false;
+    // The supervisor makes its own context meanwhile. If this fails, the first launch says so.
+    if (r.ahead && l.count > 0 && kernels_->on_device()) device_.begin(device_number_);
+    return true;
   }
 
   bool needs(const Workspace& r) {
@@ -225,6 +229,15 @@ class Worker {
       d.others = bystanders_.more();
     }
     return answer(d);
+  }
+
+  bool batch(const Batch& r) {
+    Batched b;
+    device_.batch(r, device_number_, b,
+                  [&](const Launch& one, const std::array<void*, kBuffers>& at, void* stream) {
+                    return kernels_->run(one, 0, at, stream, device_number_);
+                  });
+    return answer(b);
   }
 
   bool time(const Time& r) {

@@ -22,6 +22,8 @@ class WorkerKernels {
   /// Calls the entry of the request. Returns empty, or what the entry returned or threw.
   virtual Said run(const Launch& request, int slot, const std::array<void*, kBuffers>& at, void* stream,
                    int device) const = 0;
+  /// True if a kernel works on device memory.
+  virtual bool on_device() const = 0;
   /// True if they come from elsewhere, so that what they do to their own memory is watched.
   virtual bool foreign() const { return true; }
   /// True if the blocks of a launch on host memory can be chosen.

@@ -24,6 +24,9 @@ class PluginLibrary : public WorkerKernels {
   Said run(const Launch& request, int slot, const std::array<void*, kBuffers>& at, void* stream,
            int device) const override;
   std::uint64_t workspace_bytes(std::size_t entry, const Problem& problem, int device) const override;
+  bool on_device() const override {
+    return std::ranges::any_of(variants_, [](const assay_variant& v) { return v.device_type == 2; });
+  }
   bool chooses() const override { return choose_ != nullptr; }
   bool take_turns(void (*turn)(int)) const override {
     if (turns_) turns_(turn);

@@ -142,6 +142,7 @@ class RegisteredKernels : public WorkerKernels {
     const LaunchOutcome outcome = call_on_host(v, r.problem, b, r.schedule, r.max_blocks);
     return {outcome.fault, outcome.kind};
   }
+  bool on_device() const override { return all_.front()->backend == Backend::cuda; }
   bool foreign() const override { return false; }
   bool chooses() const override { return true; }
   bool take_turns(void (*turn)(int)) const override {

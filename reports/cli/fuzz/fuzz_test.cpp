@@ -152,10 +152,10 @@ TEST_F(FuzzCommand, FindsShrinksAndReplaysAFault) {
           std::tuple(std::string("online_block/f32@host"), kPassed, "PASS")}) {
       EXPECT_EQ(run({"replay", file, kernel, "--quiet", "--json", "--junit", at("junit.xml")}), status)
           << err_;
-      const auto json = nlohmann::json::parse(out_);
-      answer_test::expect_one_answer("replay", status, json, at("junit.xml"));
-      EXPECT_EQ(json["verdict"], verdict);
-      for (const auto& f : json["failures"]) {
+      const auto facts = nlohmann::json::parse(out_);
+      answer_test::expect_one_answer("replay", status, facts, at("junit.xml"));
+      EXPECT_EQ(facts["verdict"], verdict);
+      for (const auto& f : facts["failures"]) {
         EXPECT_EQ(f["key"], key);
         EXPECT_TRUE(f["reproduce"].get<std::string>().starts_with("assay replay " + file)) << f;
       }
