@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "accuracy/conformance/hangs.hpp"
+#include "accuracy/conformance/deaths.hpp"
 #include "accuracy/engine.hpp"
 #include "accuracy/record.hpp"
 #include "kernels/registry.hpp"
@@ -83,6 +83,9 @@ struct Group {
   std::vector<Unit> (*plan)(const Planning&);
   bool optional = false;  // only when it is asked for by name
   Stage stage = Stage::first;
+  /// Its launches may be made together with those of other threads: no case starts a process or compares
+  /// launches in time.
+  bool together = false;
 };
 
 /// The group that launches for a tool that watches. It judges no outputs, so its passes alone are no PASS.

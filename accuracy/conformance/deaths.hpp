@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which row lengths V and addresses end the kernel's process. A new process costs a second on a GPU. So, of
-// the cases that are like those that died, only some are launched.
+// the cases that are like those that died, only some are launched. Also what hanging launches may cost in one
+// check of a kernel, over all its groups and all runs of the search for a contract.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <limits>
 #include <mutex>
 #include <set>
 #include <string>
+#include <unordered_set>
 
 #include "accuracy/record.hpp"
 #include "kernels/fault_kind.hpp"
@@ -51,5 +54,44 @@ class Deaths {
 
 /// True if the launch of the case itself was refused (kernels/fault_kind.hpp).
 bool says_no(const Record& r);
+
+/// Three cases show that a kernel hangs. From then on, hanging launches may take 6 seconds together; then
+/// the rest is left. Launches that come back cost nothing here, so a kernel that hangs at some sizes is
+/// judged at the others.
+class Hangs {
+ public:
+  static constexpr int kShown = 3;
+  static constexpr std::int64_t kMostNs = 6'000'000'000;
+
+  /// A launch that hung, and how long it was waited for.
+  void saw(std::chrono::nanoseconds took) {
+    if (shown()) spent_ns_ += took.count();
+    ++count_;
+  }
+  /// A launch that ended its process, in the current run of the search.
+  void saw_crash() { ++crashes_; }
+  void forget_crashes() { crashes_ = 0; }
+  bool crashed() const { return crashes_ > 0; }
+  /// A launch of rows of this length that came back.
+  void came_back(std::int64_t V) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    came_back_.insert(V);
+  }
+  bool has_come_back(std::int64_t V) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return came_back_.contains(V);
+  }
+  bool shown() const { return count_ >= kShown; }
+  bool over() const { return shown() && spent_ns_ >= kMostNs; }
+  /// Nothing more is launched, if it is shown.
+  void leave() { spent_ns_ = kMostNs; }
+  int count() const { return count_; }
+
+ private:
+  std::atomic<int> count_{0}, crashes_{0};
+  std::atomic<std::int64_t> spent_ns_{0};
+  mutable std::mutex mutex_;
+  std::unordered_set<std::int64_t> came_back_;
+};
 
 }  // namespace assay::conformance

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel that always hangs is judged after a few launches, and not after one wait for each case; and the
 // search for a contract makes few.
-#include "accuracy/conformance/hangs.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -173,7 +173,7 @@ Record long_row(Bench& bench, Launcher& launcher, const ConformanceCase& c) {
     const auto launch_of = [&](std::int64_t V) {
       BigBuffers trial(v, problem_of(v, c.op, 1, V, c.pick, V), low);
       return launcher.launch_parts(v, trial.problem(), trial.parts(),
-                                   {{}, 0, bench.options().patience * kSeconds});
+                                   {{}, 0, bench.options().patience * kSeconds, true});
     };
     launch_of(kTrial / 16);
     // Other cases are launched at the same time, and a launch may wait for theirs. So the shortest of a few

@@ -4,6 +4,8 @@
 // every call has new content. Every call is judged.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
 #include "kernels/candidate.hpp"
@@ -19,8 +21,10 @@ std::vector<Variant> siblings_of(const Variant& v) {
 /// The calls of one case, folded into its record.
 class Calls {
  public:
-  Calls(Bench& bench, const ConformanceCase& c) : bench_(bench), case_(c), record_(bench.blank(c)) {
-    if (bench.variant().launcher) bench.variant().launcher->restart();
+  /// `goes_on`: the calls follow those of another case in the same process.
+  Calls(Bench& bench, const ConformanceCase& c, bool goes_on)
+      : bench_(bench), case_(c), record_(bench.blank(c)), goes_on_(goes_on) {
+    if (bench.variant().launcher && !goes_on) bench.variant().launcher->restart();
   }
 
   bool go_on() const {
@@ -88,7 +92,7 @@ class Calls {
   void tell_alone(const ConformanceCase& c, const Case& inputs, const Layout& layout) {
     Launcher* const launcher = bench_.variant().launcher.get();
     if (record_.alone != Alone::not_tried || !launcher) return;
-    bool fails = number_ == 1;
+    bool fails = number_ == 1 && !goes_on_;
     if (!fails) {
       launcher->restart();
       fails = judged(bench_, c, inputs, layout).status != Status::pass;
@@ -99,6 +103,7 @@ class Calls {
   Bench& bench_;
   const ConformanceCase& case_;
   Record record_;
+  const bool goes_on_;
   int number_ = 0;
   std::uint64_t made_ = 0;
 };
@@ -205,30 +210,61 @@ void rows_again(Calls& calls, const ConformanceCase& c) {
   for (const ConformanceCase& one : {c, c, few, c, even, even, c}) calls.fresh(one);
 }
 
+/// `joins`: what the process has done before does not matter to what the calls show.
 struct Sequence {
   SetupKind setup;
   void (*run)(Calls&, const ConformanceCase&);
   const char* family;
   std::int64_t V, rows;
+  bool joins = false;
 };
 constexpr Sequence kSequences[] = {
-    {SetupKind::new_content, new_content, "normal_1", 1027, 2},
-    {SetupKind::new_pointer, new_pointer, "normal_1", 1027, 2},
-    {SetupKind::same_again, same_again, "normal_1", 1027, 2},
-    {SetupKind::one_changed, one_changed, "normal_1", 1027, 2},
-    {SetupKind::same_head, new_content, kSameHead, 1027, 2},
+    {SetupKind::new_content, new_content, "normal_1", 1027, 2, true},
+    {SetupKind::new_pointer, new_pointer, "normal_1", 1027, 2, true},
+    {SetupKind::same_again, same_again, "normal_1", 1027, 2, true},
+    {SetupKind::one_changed, one_changed, "normal_1", 1027, 2, true},
+    {SetupKind::same_head, new_content, kSameHead, 1027, 2, true},
     {SetupKind::small_large_small, small_large_small, "normal_1", 12289, 5},
     {SetupKind::rows_again, rows_again, "normal_1", 37, 1057},
     {SetupKind::after_special, after_special, "normal_1", 257, 2},
     {SetupKind::op_order, op_order, "normal_1", 257, 2},
     {SetupKind::dtype_order, dtype_order, "normal_1", 257, 2},
-    {SetupKind::call_200, call_200, "normal_1", 257, 2},
+    {SetupKind::call_200, call_200, "normal_1", 257, 2, true},
 };
+
+/// Each case in a process of its own; those that join follow one another in one process. What is wrong there
+/// is tried in a process of its own.
+void run_calls(Bench& bench, const std::vector<ConformanceCase>& cases) {
+  bool goes_on = false;
+  for (std::size_t i = 0; i < cases.size() && bench.go_on(); ++i) {
+    const ConformanceCase& c = cases[i];
+    const Sequence& s =
+        *std::ranges::find_if(kSequences, [&](const Sequence& of) { return c.setup == of.setup; });
+    const auto record = [&](bool joined) {
+      Calls calls(bench, c, joined);
+      s.run(calls, c);
+      return calls.result();
+    };
+    Record r = record(goes_on);
+    if (goes_on && r.status != Status::pass && r.status != Status::unsupported) {
+      ConformanceCase any = c;
+      any.setup = {};
+      if (Record own = record(false); own.status != Status::pass)
+        r = std::move(own);
+      else
+        r.reproduce = bench.blank(any).reproduce;  // all that joined
+    }
+    goes_on = r.status == Status::pass;
+    bench.emit(i, std::move(r));
+  }
+}
 
 }  // namespace
 
 std::vector<Unit> plan_calls(const Planning& p) {
   std::vector<Unit> units;
+  // A process with a context on a device costs more than all of the calls in it.
+  Unit joined{{}, run_calls, 0};
   for (const Sequence& s : kSequences) {
     if (s.run == op_order && (op_of(p) == Op::normalizer || !p.variant.does(Op::normalizer))) continue;
     if (s.run == dtype_order && siblings_of(p.variant).empty()) continue;
@@ -237,15 +273,16 @@ std::vector<Unit> plan_calls(const Planning& p) {
     if (s.run == small_large_small && p.narrow.V && Setup(p.narrow.setup) != s.setup) continue;
     for (const std::int64_t V : sizes_of(p, {s.V}))
       for (const std::int64_t rows : rows_of(p, {s.rows}))
-        for (const std::string& family : families_of(p, {s.family}))
-          units.push_back({{{family, V, rows, op_of(p), pick_of(p, V), s.setup}},
-                           [run = s.run](Bench& bench, const std::vector<ConformanceCase>& cases) {
-                             Calls calls(bench, cases[0]);
-                             run(calls, cases[0]);
-                             bench.emit(0, calls.result());
-                           },
-                           40 * weight_of(rows, V)});
+        for (const std::string& family : families_of(p, {s.family})) {
+          const bool joins = s.joins && p.extent == Extent::quick;
+          Unit alone{{}, run_calls, 0};
+          Unit& unit = joins ? joined : alone;
+          unit.cases.push_back({family, V, rows, op_of(p), pick_of(p, V), s.setup});
+          unit.weight += 40 * weight_of(rows, V);
+          if (!joins) units.push_back(std::move(alone));
+        }
   }
+  if (!joined.cases.empty()) units.push_back(std::move(joined));
   return units;
 }
 

@@ -7,7 +7,6 @@
 #include "accuracy/conformance/groups/groups.hpp"
 #include "accuracy/conformance/run/conformance_run.hpp"
 #include "accuracy/conformance/run/runner.hpp"
-#include "accuracy/conformance/run/second_look.hpp"
 #include "accuracy/status.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "kernels/candidate.hpp"

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "accuracy/status.hpp"
+#include "kernels/candidate.hpp"
 #include "kernels/fault_kind.hpp"
 #include "reference/error.hpp"
 #include "reference/parallel.hpp"
@@ -36,6 +38,23 @@ Stage stage_of(const PlannedUnit& p) {
   return p.unit.later ? std::max(p.group->stage, Stage::later) : p.group->stage;
 }
 
+/// Most of the time a thread whose launches are made with others' waits for them.
+constexpr int kThreadsOfACore = 2;
+/// Workers of their own, beside the one that threads share. Each has a context on the device, which takes
+/// long to make, and contexts take turns.
+constexpr int kWorkersBeside = 2;
+/// Once so many cases that failed among others have failed alone, too, the others are believed.
+constexpr int kAgreed = 3;
+
+/// True if its launches may be made together with others'. The rest starts a process, or asks what a kernel
+/// does that promised nothing, or is waited for longer.
+bool may_share(const PlannedUnit& p) {
+  return p.group->together && !p.unit.exclusive &&
+         std::all_of(p.unit.cases.begin(), p.unit.cases.end(), [](const ConformanceCase& c) {
+           return !c.variant && c.family != kProbeFamily && c.V > 0 && c.rows > 0 && c.rows <= 1 << 14;
+         });
+}
+
 Disturbance disturbance_of(const Variant& v) {
   return v.launcher ? v.launcher->disturbance() : Disturbance();
 }
@@ -47,32 +66,55 @@ Runner::Runner(UnitPlan plan, const ConformanceOptions& options) : plan_(std::mo
   records.resize(plan_.records);
   has_run.resize(plan_.records);
   disturbed.resize(plan_.records);
-  begun_.resize(plan_.units.size());
+  begun_.assign(plan_.units.size(), 0);
 }
 
 void Runner::run(const Variant& first, const std::function<Variant()>& make, int threads, Stage up_to) {
   // With few threads it is soon known whether a case fails if the longest units do not come first.
   const bool by_stage = options_.hold && workers_for(plan_.units.size(), threads) < 4;
+  const bool shares = threads > 1 && first.launcher && first.launcher->shares_launches();
   failed_ = holds_ = wrong_ = stopped_ = false;
-  std::vector<std::size_t> at;
-  std::vector<RunUnit> units;
+  Lane own, together{.shared = true};
   for (std::size_t i = 0; i < plan_.units.size(); ++i) {
     const PlannedUnit& p = plan_.units[i];
     const Stage stage = stage_of(p);
     if (begun_[i] || stage > up_to) continue;
-    at.push_back(i);
-    units.push_back({.weight = by_stage && stage != Stage::first ? p.unit.weight * 1e-30 : p.unit.weight,
-                     .exclusive = p.unit.exclusive});
+    Lane& lane = shares && may_share(p) ? together : own;
+    lane.at.push_back(i);
+    lane.units.push_back({.weight = by_stage && stage != Stage::first ? p.unit.weight * 1e-30 : p.unit.weight,
+                          .exclusive = p.unit.exclusive});
   }
-  if (units.empty()) return;
-  std::vector<char> begun(at.size());
-  std::vector<std::unique_ptr<Bench>> benches(static_cast<std::size_t>(workers_for(units.size(), threads)));
+  const auto same = [&] { return first; };
+  if (together.at.empty() || own.at.empty()) {
+    if (!own.at.empty()) run_lane(own, threads, first, make);
+    if (!together.at.empty()) run_lane(together, kThreadsOfACore * threads, first, same);
+    return;
+  }
+  std::atomic<bool> scarce{false};
+  parallel_for(2, 2, [&](std::size_t lane) {
+    if (lane == 0) return run_lane(together, kThreadsOfACore * threads, first, same);
+    try {
+      const Variant another = make();
+      run_lane(own, std::min(threads, kWorkersBeside), another, make);
+    } catch (const EnvironmentError&) {
+      scarce = true;
+    }
+  });
+  std::erase_if(own.at, [&](std::size_t i) { return begun_[i] != 0; });
+  own.units.resize(own.at.size());
+  if (scarce && !own.at.empty()) run_lane(own, 1, first, make);
+}
+
+void Runner::run_lane(const Lane& lane, int threads, const Variant& first,
+                      const std::function<Variant()>& make) {
+  std::vector<std::unique_ptr<Bench>> benches(
+      static_cast<std::size_t>(workers_for(lane.units.size(), threads)));
   benches[0] = std::make_unique<Bench>(first, options_);
   bool scarce = false;
   run_units(
-      units, threads,
+      lane.units, threads,
       [&](std::size_t i, int worker) {
-        const PlannedUnit& p = plan_.units[at[i]];
+        const PlannedUnit& p = plan_.units[lane.at[i]];
         if (options_.hold && failed_ && stage_of(p) == Stage::later) {
           holds_ = true;
           return;
@@ -82,8 +124,8 @@ void Runner::run(const Variant& first, const std::function<Variant()>& make, int
           stopped_ = true;
           return;
         }
-        begun[i] = 1;
-        run_unit(*benches[static_cast<std::size_t>(worker)], p);
+        begun_[lane.at[i]] = 1;
+        run_unit(*benches[static_cast<std::size_t>(worker)], p, lane.shared);
       },
       [&](int worker) {
         if (scarce) return false;
@@ -94,7 +136,6 @@ void Runner::run(const Variant& first, const std::function<Variant()>& make, int
         }
         return !scarce;
       });
-  for (std::size_t i = 0; i < at.size(); ++i) begun_[at[i]] = begun[i] != 0;
 }
 
 Record Runner::alone(const Variant& variant, std::size_t record, Disturbance* disturbance) const {
@@ -124,7 +165,7 @@ const PlannedUnit& Runner::unit_of(std::size_t record) const {
   return *(after - 1);
 }
 
-void Runner::run_unit(Bench& bench, const PlannedUnit& p) {
+void Runner::run_unit(Bench& bench, const PlannedUnit& p, bool shared) {
   Patience& patience = patience_.at(p.group);
   const std::vector<ConformanceCase>& all = p.unit.cases;
   // The cases whose kernel can be launched here, their positions among all cases, and why the others cannot.
@@ -132,10 +173,16 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p) {
   std::vector<std::size_t> place;
   std::vector<std::string> why(all.size());
   std::vector<bool> emitted(all.size(), false);
+  // Cases that failed with launches that were made together with others'.
+  std::vector<std::pair<std::size_t, Record>> doubted;
   disturbance_of(bench.variant());
   bench.enter(*p.group, patience, [&](std::size_t n, Record r) {
     const std::size_t i = place[n];
     emitted[i] = true;
+    if (shared && (r.status == Status::fail || r.status == Status::inconclusive) && agreed_ < kAgreed) {
+      doubted.emplace_back(i, std::move(r));
+      return;
+    }
     const Disturbance d = disturbance_of(bench.variant());
     if (replaces(d.lost, &r))
       r = lost(bench, all[i], d.lost);
@@ -156,7 +203,11 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p) {
     cases.push_back(all[i]);
     place.push_back(i);
   }
-  if (!cases.empty() && bench.go_on()) p.unit.run(bench, cases);
+  if (!cases.empty() && bench.go_on()) {
+    const LaunchesTogether together(shared);
+    p.unit.run(bench, cases);
+  }
+  for (auto& [i, among] : doubted) look_alone(bench, p, i, std::move(among));
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (emitted[i]) continue;
     Record r = bench.blank(all[i]);
@@ -169,6 +220,22 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p) {
     keep(bench, all[i], r, {});
     put(p, p.first + i, std::move(r), {});
   }
+}
+
+void Runner::look_alone(Bench& bench, const PlannedUnit& p, std::size_t i, Record among) {
+  const ConformanceCase& c = p.unit.cases[i];
+  Record r = std::move(among);
+  disturbance_of(bench.variant());
+  bench.enter(*p.group, patience_.at(p.group), [&](std::size_t, Record by_itself) {
+    // What is wrong only among others is wrong all the same: launches on one stream disturb each other.
+    if (by_itself.status == Status::pass) return;
+    agreed_ += by_itself.status == r.status;
+    r = std::move(by_itself);
+  });
+  p.unit.run(bench, {c});
+  const Disturbance d = disturbance_of(bench.variant());
+  keep(bench, c, r, d);
+  put(p, p.first + i, std::move(r), d);
 }
 
 std::optional<Record> Runner::earlier(const Bench& bench, Patience& patience,

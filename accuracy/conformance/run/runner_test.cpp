@@ -4,14 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <utility>
 
 #include "accuracy/conformance/conformance.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
-#include "accuracy/conformance/run/second_look.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "accuracy/verdict/strangers_test.hpp"
+#include "kernels/candidate.hpp"
 #include "kernels/device.hpp"
 #include "kernels/fault_kind.hpp"
 #include "kernels/registry.hpp"
@@ -134,6 +135,85 @@ TEST(SecondLook, TheWorkersOwnTimeDecidesAndNotTheClock) {
       again += !r.at_first.empty();
     }
     EXPECT_EQ(again, 1) << hung << ": it is slow, and that is no fault";
+  }
+}
+
+// Threads that share a launcher. Launches that are made together may disturb each other.
+
+/// Notes which threads launch, and spoils the output of some lengths.
+class Sharing final : public HereLauncher {
+ public:
+  enum class Spoils { nothing, among_others, always };
+  Sharing(Variant inner, Spoils spoils) : inner_(std::move(inner)), spoils_(spoils) {}
+  LaunchOutcome launch(const Variant&, const Problem& p, Images& images, const LaunchOptions& o) override {
+    ++launches;
+    alone += !LaunchesTogether::wanted();
+    LaunchOutcome outcome = assay::launch(inner_, p, images, o);
+    const bool now =
+        spoils_ == Spoils::always || (spoils_ == Spoils::among_others && LaunchesTogether::wanted());
+    if (now && p.V == 257 && !images.probs.empty()) *reinterpret_cast<float*>(images.probs.payload()) = 0.75f;
+    return outcome;
+  }
+  bool shares_launches() const override { return true; }
+  void restart() override { ++restarts; }
+
+  std::atomic<int> launches{0}, alone{0}, restarts{0};
+
+ private:
+  Variant inner_;
+  Spoils spoils_;
+};
+
+struct Shared {
+  ConformanceResult result;
+  std::shared_ptr<Sharing> first;
+  int made = 0;
+};
+
+Shared check_shared(Sharing::Spoils spoils, std::vector<std::string> only, int threads) {
+  const Variant inner = *find_variant("safe_block/f32@host");
+  Shared s;
+  const auto make = [&] {
+    Variant v = inner;
+    v.run = {};
+    auto launcher = std::make_shared<Sharing>(inner, spoils);
+    v.launcher = launcher;
+    if (s.made++ == 0) s.first = launcher;
+    return v;
+  };
+  ConformanceOptions o;
+  o.extent = Extent::quick;
+  o.only = std::move(only);
+  o.narrow.V = 257;
+  o.threads = threads;
+  s.result = run_conformance(make, o);
+  return s;
+}
+
+TEST(Runner, ThreadsShareALauncherUnlessACaseWantsAProcessOfItsOwn) {
+  const Shared one = check_shared(Sharing::Spoils::nothing, {"shapes", "repeat"}, 4);
+  EXPECT_EQ(one.made, 1);
+  EXPECT_GT(one.first->launches, 0);
+  EXPECT_EQ(one.first->restarts, 0);
+  const Shared both = check_shared(Sharing::Spoils::nothing, {"shapes", "calls"}, 4);
+  EXPECT_GE(both.made, 2);
+  EXPECT_LE(both.made, 3) << "few workers of their own";
+  EXPECT_EQ(both.first->restarts, 0);
+  for (const Shared* s : {&one, &both})
+    for (const Record& r : s->result.records) EXPECT_EQ(r.status, Status::pass) << r.reason;
+  const Shared alone = check_shared(Sharing::Spoils::nothing, {"shapes", "calls"}, 1);
+  EXPECT_EQ(alone.made, 1) << "one thread has all cases";
+}
+
+TEST(Runner, WhatFailsAmongOthersIsLookedAtAloneAndStaysWrong) {
+  for (const auto spoils : {Sharing::Spoils::among_others, Sharing::Spoils::always}) {
+    const Shared s = check_shared(spoils, {"shapes"}, 4);
+    EXPECT_GT(s.first->alone, 0);
+    ASSERT_FALSE(s.result.records.empty());
+    for (const Record& r : s.result.records) EXPECT_EQ(r.status, Status::fail) << r.reason;
+    // The case passes by itself, unless it is wrong there, too.
+    for (const Record& r : s.result.records)
+      EXPECT_TRUE(spoils != Sharing::Spoils::always || r.alone != Alone::passes);
   }
 }
 

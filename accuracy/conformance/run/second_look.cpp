@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "accuracy/conformance/run/second_look.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "accuracy/conformance/deaths.hpp"
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
 #include "accuracy/conformance/inputs.hpp"
+#include "accuracy/conformance/run/runner.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "accuracy/verdict/checker.hpp"
 #include "kernels/fault_kind.hpp"
