@@ -303,10 +303,10 @@ static void add_serve_command(CLI::App& app, int& status) {
   c->add_option("--socket", *path,
                 "listen on a Unix socket that is made here, instead of standard input and output");
   c->footer(
-      "A request:  {\"id\": 1, \"command\": [\"check\", \"my.cu\", \"--entry\", \"softmax\"], \"cwd\": \"/work\"}\n"
-      "An answer:  {\"id\": 1, \"status\": 0, \"verdict\": what --json prints, \"said\": \"...\", \"errors\": \"...\"}\n"
-      "Or, if the request is wrong:  {\"id\": 1, \"status\": 2, \"error\": \"...\"}\n"
-      "{\"command\": \"stop\"}, a signal or the end of input end the server.");
+      "A request has the members id (anything), command (a list of words) and, if relative paths are meant from\n"
+      "there, cwd (an absolute folder). The words are those of assay check, grade, adopt, verify, replay, inputs,\n"
+      "list or schema. An answer has id, status, verdict (what --json prints), said and errors; a wrong request\n"
+      "gets id, status 2 and error. The command \"stop\", a signal or the end of input ends the server.");
   c->callback([path, &status] {
     Server(*path).run();
     status = kPassed;
