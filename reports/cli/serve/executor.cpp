@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -11,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <sstream>
 #include <utility>
 
@@ -19,14 +19,23 @@
 #include "reference/error.hpp"
 #include "reports/cli/commands.hpp"
 #include "reports/cli/serve/request.hpp"
-#include "reports/data/files.hpp"
 #include "reports/data/say.hpp"
 #include "reports/terminal/answer.hpp"
 
 namespace assay {
 namespace {
 
-std::string text_of(int file) { return read_file(fmt::format("/proc/self/fd/{}", file)); }
+/// Needs no further descriptor: there may be none.
+std::string text_of(int file) {
+  std::string all;
+  char piece[1 << 16];
+  for (ssize_t n = 0; (n = pread(file, piece, sizeof piece, static_cast<off_t>(all.size()))) != 0;) {
+    if (n < 0 && errno != EINTR)
+      throw EnvironmentError(std::string("a file in memory: ") + std::strerror(errno));
+    all.append(piece, static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+  }
+  return all;
+}
 
 /// What every command asks first, and no command changes.
 void get_ready() {
@@ -55,7 +64,15 @@ Executor::Executor(const sigset_t& mask, const std::vector<int>& others) {
   // Nobody would wait for it.
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != server) _exit(kEnvironment);
-  execute(mask, others);
+  // Whatever goes wrong must not go on from here: it would be a second server, with the socket of the first.
+  try {
+    execute(mask, others);
+  } catch (const std::exception& e) {
+    dprintf(STDERR_FILENO, "assay: %s\n", e.what());
+  } catch (...) {
+    dprintf(STDERR_FILENO, "assay: the command cannot be done\n");
+  }
+  _exit(kEnvironment);
 }
 
 void Executor::execute(const sigset_t& mask, const std::vector<int>& others) const {

@@ -6,14 +6,14 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <climits>
 #include <csignal>
-#include <cstring>
 #include <deque>
 #include <list>
 #include <memory>
@@ -23,86 +23,46 @@
 
 #include "reference/error.hpp"
 #include "reports/cli/commands.hpp"
+#include "reports/cli/serve/listener.hpp"
 #include "reports/cli/serve/request.hpp"
 
 namespace assay {
 namespace {
 
 constexpr std::size_t kMostClients = 64;
+/// So long the last answers may take on their way once the server is to end.
+constexpr std::chrono::seconds kLongestFarewell(3);
+constexpr int kRest = 200;  // milliseconds
 
-/// The socket that clients connect to. Its file ends with it.
-class Listener {
- public:
-  explicit Listener(const std::string& path) : path_(path) {
-    sockaddr_un at{};
-    at.sun_family = AF_UNIX;
-    if (path.size() >= sizeof at.sun_path)
-      throw InputError("--socket " + path + ": a socket's path has at most " +
-                       std::to_string(sizeof at.sun_path - 1) + " bytes");
-    path.copy(at.sun_path, path.size());
-    file_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (file_ < 0) throw EnvironmentError(std::string("no socket: ") + std::strerror(errno));
-    const mode_t before = umask(0177);  // nobody else may ever connect
-    int error = bound(at);
-    if (error == EADDRINUSE && stale(at)) {
-      unlink(path.c_str());
-      error = bound(at);
-    }
-    umask(before);
-    struct stat made {};
-    if (error == 0 && (listen(file_, SOMAXCONN) != 0 || lstat(path.c_str(), &made) != 0)) error = errno;
-    if (error != 0) {
-      close(file_);
-      throw InputError("--socket " + path + ": " +
-                       (error == EADDRINUSE ? why_in_use_ : std::string(std::strerror(error))));
-    }
-    device_ = made.st_dev, inode_ = made.st_ino;
-  }
-  ~Listener() {
-    close(file_);
-    struct stat now {};  // perhaps another server's by now
-    if (lstat(path_.c_str(), &now) == 0 && now.st_dev == device_ && now.st_ino == inode_)
-      unlink(path_.c_str());
-  }
-  Listener(const Listener&) = delete;
-  Listener& operator=(const Listener&) = delete;
-  int file() const { return file_; }
+/// Standard output, in a way that never waits. The caller's own description of it stays as it is: a pipe or a
+/// terminal is opened anew. A file never lets anybody wait, and opened anew it would be written from its
+/// start. What cannot be opened anew is written after a look whether it takes a piece (see send).
+int standard_output() {
+  struct stat out {};
+  if (fstat(STDOUT_FILENO, &out) != 0 || !(S_ISFIFO(out.st_mode) || isatty(STDOUT_FILENO) != 0))
+    return STDOUT_FILENO;
+  const int own = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  return own < 0 ? STDOUT_FILENO : own;
+}
 
- private:
-  int bound(const sockaddr_un& at) const {
-    return bind(file_, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 ? 0 : errno;
-  }
-  /// True if a server that has ended left it. Otherwise says what is there.
-  bool stale(const sockaddr_un& at) {
-    struct stat there {};
-    if (lstat(path_.c_str(), &there) == 0 && !S_ISSOCK(there.st_mode)) {
-      why_in_use_ = "there is a file, and it is no socket";
-      return false;
-    }
-    const int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    const bool refused =
-        connect(probe, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0 && errno == ECONNREFUSED;
-    close(probe);
-    why_in_use_ = "a server listens there";
-    return refused;
-  }
-
-  std::string path_, why_in_use_;
-  int file_ = -1;
-  dev_t device_ = 0;
-  ino_t inode_ = 0;
-};
+bool is_socket(int file) {
+  struct stat it {};
+  return fstat(file, &it) == 0 && S_ISSOCK(it.st_mode);
+}
 
 /// Whoever sends requests: a connection, or standard input and output.
 struct Client {
   int in = -1, out = -1;
-  bool is_socket = false;
+  bool is_standard = false;  // standard input and output
+  bool is_socket = false;    // `out` is one
   std::string read = {}, unsent = {};
   std::optional<std::string> line = {};  // the next request; no more is read until it is answered
   bool skips = false;                    // the rest of a line that was too long
   bool ended = false, gone = false;      // it sends no more; nobody reads its answers
 
   bool listens() const { return !line && !ended && unsent.empty(); }
+  /// False while it leaves an answer unread: so it has one answer here at most.
+  bool may_ask() const { return !line && !gone && unsent.empty(); }
   bool is_done() const { return gone || (ended && !line && unsent.empty()); }
 };
 
@@ -117,11 +77,12 @@ class Server {
     for (const int one : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&watched, one);
     sigprocmask(SIG_BLOCK, &watched, &mask_);
     signals_ = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (!listener_) clients_.push_back({.in = STDIN_FILENO, .out = STDOUT_FILENO});
+    if (listener_) return;
+    const int out = standard_output();
+    clients_.push_back({.in = STDIN_FILENO, .out = out, .is_standard = true, .is_socket = is_socket(out)});
   }
   ~Server() {
-    for (const Client& c : clients_)
-      if (c.is_socket) close(c.in);
+    for (const Client& c : clients_) close_files(c);
     close(signals_);
     sigprocmask(SIG_SETMASK, &mask_, nullptr);
   }
@@ -137,8 +98,7 @@ class Server {
       if (!current_ && (ending_ || (!listener_ && clients_.empty()))) break;
       wait();
     }
-    // A client that does not read must not keep the server.
-    for (Client& c : clients_) send(c);
+    say_farewell();
   }
 
  private:
@@ -149,12 +109,13 @@ class Server {
     std::vector<int> others = {signals_};
     if (listener_) others.push_back(listener_->file());
     for (const Client& c : clients_)
-      if (c.is_socket) others.push_back(c.in);
+      if (c.out != STDOUT_FILENO) others.push_back(c.out);
     executor_ = std::make_unique<Executor>(mask_, others);
   }
 
   void begin(Client& c) {
     waiting_.pop_front();
+    if (c.gone) return;
     request_ = read_request(*c.line);
     if (!request_.wrong.empty()) return answer(c, refusal_of(request_.id, kBadCall, request_.wrong));
     if (request_.stop) {
@@ -187,18 +148,44 @@ class Server {
   void answer(Client& c, const std::string& text) {
     c.line.reset();
     c.unsent += text;
+    go_on(c);
+  }
+
+  void go_on(Client& c) {
     send(c);
     take_line(c);
   }
 
+  /// Never waits. What has room has room for PIPE_BUF bytes.
   static void send(Client& c) {
     while (!c.gone && !c.unsent.empty()) {
-      const ssize_t n = c.is_socket ? ::send(c.out, c.unsent.data(), c.unsent.size(), MSG_DONTWAIT)
-                                    : write(c.out, c.unsent.data(), c.unsent.size());
+      pollfd room = {c.out, POLLOUT, 0};
+      if (!c.is_socket && poll(&room, 1, 0) == 0) return;
+      const ssize_t n = c.is_socket
+                            ? ::send(c.out, c.unsent.data(), c.unsent.size(), MSG_DONTWAIT)
+                            : write(c.out, c.unsent.data(), std::min<std::size_t>(c.unsent.size(), PIPE_BUF));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
       if (n < 0) c.gone = true;
       c.unsent.erase(0, static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+    }
+  }
+
+  /// Sends what is answered. A client that does not read keeps the server for a moment, and not if one more
+  /// signal comes.
+  void say_farewell() {
+    using Clock = std::chrono::steady_clock;
+    for (const auto end = Clock::now() + kLongestFarewell;;) {
+      std::vector<pollfd> files = {{signals_, POLLIN, 0}};
+      for (Client& c : clients_) {
+        send(c);
+        if (!c.gone && !c.unsent.empty()) files.push_back({c.out, POLLOUT, 0});
+      }
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+      if (files.size() == 1 || left <= 0) return;
+      if (poll(files.data(), files.size(), static_cast<int>(left)) > 0 && files[0].revents != 0 &&
+          take_signals())
+        return;
     }
   }
 
@@ -215,7 +202,7 @@ class Server {
 
   /// The next line of what was read, if it is whole.
   void take_line(Client& c) {
-    while (!c.line) {
+    while (c.may_ask()) {
       const std::size_t end = c.read.find('\n');
       if (end == c.read.npos && (c.ended ? c.read.empty() : c.read.size() <= kMostOfALine)) return;
       std::string line = c.read.substr(0, end);
@@ -239,48 +226,63 @@ class Server {
         continue;
       }
       std::erase(waiting_, &*c);
-      if (!c->is_socket && c->gone) ending_ = true;
+      if (c->is_standard && c->gone) ending_ = true;
       if (current_ == &*c) {
         // Nobody waits for its answer, but others may wait for their turn.
         if (c->gone) executor_->send(SIGTERM);
         ++c;
         continue;
       }
-      if (c->is_socket) close(c->in);
+      close_files(*c);
       c = clients_.erase(c);
     }
   }
 
+  static void close_files(const Client& c) {
+    if (c.out != STDOUT_FILENO) close(c.out);  // a connection has no other
+  }
+
   void wait() {
     std::vector<pollfd> files = {{signals_, POLLIN, 0}};
-    files.push_back({listener_ && clients_.size() < kMostClients ? listener_->file() : -1, POLLIN, 0});
+    const bool rests = std::exchange(rests_, false);
+    files.push_back(
+        {listener_ && !rests && clients_.size() < kMostClients ? listener_->file() : -1, POLLIN, 0});
+    // One entry a connection: more entries than descriptors are refused.
     for (const Client& c : clients_) {
-      files.push_back({c.gone || (!c.is_socket && !c.listens()) ? -1 : c.in,
-                       static_cast<short>(c.listens() ? POLLIN : 0), 0});
-      files.push_back({c.gone ? -1 : c.out, static_cast<short>(c.unsent.empty() ? 0 : POLLOUT), 0});
+      const short in = c.listens() ? POLLIN : 0, out = c.unsent.empty() ? 0 : POLLOUT;
+      if (c.is_standard) files.push_back({c.gone || !c.listens() ? -1 : c.in, in, 0});
+      files.push_back({c.gone ? -1 : c.out, static_cast<short>(c.is_standard ? out : in | out), 0});
     }
-    if (poll(files.data(), files.size(), -1) < 0) return;
+    if (poll(files.data(), files.size(), rests ? kRest : -1) < 0) return;
     auto file = files.begin() + 2;
     for (Client& c : clients_) {
-      const short in = (file++)->revents, out = (file++)->revents;
+      const short in = c.is_standard ? (file++)->revents : file->revents, out = (file++)->revents;
       if (c.listens() && (in & (POLLIN | POLLHUP)) != 0) receive(c);
       if ((out & (POLLERR | POLLNVAL)) != 0 || ((out & POLLHUP) != 0 && !c.listens())) c.gone = true;
-      if ((out & POLLOUT) != 0) send(c);
+      if ((out & POLLOUT) != 0) go_on(c);
     }
-    if (files[1].revents != 0)
-      if (const int one = accept4(listener_->file(), nullptr, nullptr, SOCK_CLOEXEC); one >= 0)
-        clients_.push_back({.in = one, .out = one, .is_socket = true});
+    if (files[1].revents != 0) accept();
     if (files[0].revents != 0) take_signals();
   }
 
-  void take_signals() {
+  void accept() {
+    const int one = accept4(listener_->file(), nullptr, nullptr, SOCK_CLOEXEC);
+    if (one >= 0) clients_.push_back({.in = one, .out = one, .is_socket = true});
+    // Whoever wants to come still does, and would be reported again and again.
+    rests_ = one < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
+  }
+
+  /// True if one asked for the end.
+  bool take_signals() {
+    bool asked = false;
     for (signalfd_siginfo one{}; read(signals_, &one, sizeof one) == sizeof one;) {
       const int number = static_cast<int>(one.ssi_signo);
       if (number == SIGCHLD) continue;
       // The command ends as it would by itself; whoever asks twice does not wait for that.
       if (current_) executor_->send(ending_ ? SIGKILL : number);
-      ending_ = true;
+      ending_ = asked = true;
     }
+    return asked;
   }
 
   sigset_t mask_{};
@@ -292,6 +294,7 @@ class Server {
   Client* current_ = nullptr;  // whose request is done now
   Request request_;
   bool ending_ = false;
+  bool rests_ = false;  // there is no descriptor for another client
 };
 
 }  // namespace

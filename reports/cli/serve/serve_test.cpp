@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // assay serve in a process of its own: what it answers, in which order, and how it ends.
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
 #include <chrono>
 #include <fstream>
+#include <list>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -222,6 +224,7 @@ TEST_F(Serve, AClientThatGoesAwayEndsItsRequestAndNothingElse) {
   {
     Connection gone(at("s"));
     gone.ask(request(1, full));
+    gone.ask(request(2, {"check", "safe_block/f32@host", "--full", "--seed", "1", "--out", at("next")}));
     wait_for_cases("o");
   }
   Connection c(at("s"));
@@ -229,6 +232,7 @@ TEST_F(Serve, AClientThatGoesAwayEndsItsRequestAndNothingElse) {
   EXPECT_EQ(c.answer().at("id"), 2);
   EXPECT_TRUE(std::filesystem::exists(at("o/unfinished.jsonl")));
   EXPECT_FALSE(std::filesystem::exists(at("o/records.jsonl")));
+  EXPECT_FALSE(std::filesystem::exists(at("next")));
 
   // A signal ends a check as it would end that command.
   c.ask(request(3, {"check", "safe_block/f32@host", "--full", "--seed", "1", "--out", at("o2")}));
@@ -241,6 +245,94 @@ TEST_F(Serve, AClientThatGoesAwayEndsItsRequestAndNothingElse) {
   EXPECT_EQ(process_test::wait_for(server).status, 0);
 }
 
+TEST_F(Serve, WhoeverReadsLateGetsEveryAnswer) {
+  const pid_t server = start(at("s"));
+  Connection c(at("s"));
+  for (int i = 0; i < 40; ++i) c.ask(request(i, {"schema"}));
+  c.ask({{"id", 40}, {"command", "stop"}});
+  // The server has done what it can while nobody reads.
+  while (!c.has_answer()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  for (int i = 0; i <= 40; ++i) {
+    const json answer = c.answer();
+    ASSERT_TRUE(answer.is_object()) << i;
+    EXPECT_EQ(answer.at("id"), i);
+  }
+  EXPECT_EQ(process_test::wait_for(server).status, 0);
+}
+
+TEST_F(Serve, ASignalEndsItWhileNobodyReadsStandardOutput) {
+  std::ofstream in_file(at("in"));
+  for (int i = 0; i < 40; ++i) in_file << request(i, {"schema"}).dump() << "\n";
+  in_file.close();
+  const int in = open(at("in").c_str(), O_RDONLY | O_CLOEXEC);
+  int out[2] = {-1, -1};
+  ASSERT_EQ(pipe2(out, O_CLOEXEC), 0);
+  pid_t pid = -1;
+  ASSERT_EQ(isolation::start({.words = {ASSAY_COMMAND, "serve"}, .descriptors = {{in, 0}, {out[1], 1}}}, pid),
+            0);
+  close(in);
+  for (pollfd room = {out[1], POLLOUT, 0}; poll(&room, 1, 0) == 1;)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  kill(pid, SIGTERM);
+  EXPECT_EQ(process_test::wait_for(pid).status, 0);
+  EXPECT_EQ(fcntl(out[1], F_GETFL) & O_NONBLOCK, 0);  // the description is the caller's
+  for (const int one : out) close(one);
+}
+
+TEST_F(Serve, AFileIsAppendedTo) {
+  std::ofstream(at("in")) << request(1, {"list", "--ops"}).dump() << "\n";
+  std::ofstream(at("out")) << "mine\n";
+  const int in = open(at("in").c_str(), O_RDONLY | O_CLOEXEC),
+            out = open(at("out").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  pid_t pid = -1;
+  ASSERT_EQ(isolation::start({.words = {ASSAY_COMMAND, "serve"}, .descriptors = {{in, 0}, {out, 1}}}, pid),
+            0);
+  close(in);
+  close(out);
+  EXPECT_EQ(process_test::wait_for(pid).status, 0);
+  ASSERT_EQ(lines("out").size(), 2u);
+  EXPECT_EQ(lines("out")[0], "mine");
+}
+
+TEST_F(Serve, ItGoesOnWithoutADescriptorForMoreClients) {
+  const pid_t server = process_test::start(
+      {"/bin/sh", "-c", "ulimit -n 20; exec \"$0\" serve --socket \"$1\"", ASSAY_COMMAND, at("s")}, {},
+      at("server.out"), at("server.err"));
+  Connection first(at("s"));
+  {
+    std::list<Connection> more;
+    for (int i = 0; i < 20; ++i) more.emplace_back(at("s"));
+    for (int i = 0; i < 3; ++i) {
+      first.ask(request(i, {"list", "--ops"}));
+      EXPECT_EQ(first.answer().at("id"), i);
+    }
+  }
+  Connection last(at("s"));
+  last.ask(request("last", {"list", "--ops"}));
+  EXPECT_EQ(last.answer().at("status"), 0);
+  kill(server, SIGTERM);
+  EXPECT_EQ(process_test::wait_for(server).status, 0);
+}
+
+TEST_F(Serve, OfTwoThatStartTogetherOneServes) {
+  for (int i = 0; i < 10; ++i) {
+    const int old = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const sockaddr_un place = address(at("s"));
+    ASSERT_EQ(bind(old, reinterpret_cast<const sockaddr*>(&place), sizeof place), 0);
+    close(old);
+    const pid_t both[] = {start(at("s")), start(at("s"))};
+    int status = 0;
+    const pid_t second = waitpid(-1, &status, 0);
+    ASSERT_TRUE(second == both[0] || second == both[1]);
+    EXPECT_EQ(WEXITSTATUS(status), 2);
+    Connection c(at("s"));
+    c.ask({{"command", "stop"}});
+    EXPECT_EQ(c.answer().at("status"), 0);
+    EXPECT_EQ(process_test::wait_for(second == both[0] ? both[1] : both[0]).status, 0);
+    EXPECT_FALSE(std::filesystem::exists(at("s")));
+  }
+}
+
 TEST_F(Serve, OnlyAStaleSocketIsReplaced) {
   const int old = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const sockaddr_un place = address(at("s"));
@@ -249,8 +341,12 @@ TEST_F(Serve, OnlyAStaleSocketIsReplaced) {
   const pid_t server = start(at("s"));
   Connection c(at("s"));
   std::ofstream(at("file")) << "mine";
+  const int held = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const sockaddr_un other = address(at("held"));
+  ASSERT_EQ(bind(held, reinterpret_cast<const sockaddr*>(&other), sizeof other), 0);
   for (const auto& [path, why] : {std::pair(at("s"), "a server listens there"),
                                   {at("file"), "there is a file, and it is no socket"},
+                                  {at("held"), "there is a socket of a program that does not listen"},
                                   {at("no/s"), "No such file or directory"},
                                   {at(std::string(200, 'x')), "a socket's path has at most 107 bytes"}}) {
     const process_test::Finished e = process_test::run({"serve", "--socket", path});
@@ -258,6 +354,8 @@ TEST_F(Serve, OnlyAStaleSocketIsReplaced) {
     EXPECT_EQ(e.err, "assay: --socket " + path + ": " + why + "\n");
   }
   EXPECT_EQ(read_file(at("file")), "mine");
+  EXPECT_TRUE(std::filesystem::exists(at("held")));
+  close(held);
   kill(server, SIGTERM);
   EXPECT_EQ(process_test::wait_for(server).status, 0);
 }
