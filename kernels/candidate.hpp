@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -89,6 +90,8 @@ struct LaunchOutcome {
   std::uint64_t dispatch = 0;
   FaultKind kind = {};
   std::optional<BufferAccess> access = {};  // of a launch that crashed
+  /// What it took, without waiting for launches of other threads. 0: not known.
+  std::chrono::nanoseconds took{0};
   bool ok() const { return fault.empty(); }
 };
 

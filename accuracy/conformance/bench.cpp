@@ -111,7 +111,8 @@ Problem Bench::problem(const ConformanceCase& c) const {
 LaunchOutcome Bench::run(GuardedLaunch& launch) const {
   const auto begin = std::chrono::steady_clock::now();
   LaunchOutcome outcome = launch.run();
-  const auto took = std::chrono::steady_clock::now() - begin;
+  const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - begin,
+                                 took = outcome.took.count() > 0 ? outcome.took : waited;
   count(outcome, took);
   if (outcome.ok() && options_.hangs) options_.hangs->came_back(launch.problem().V);
   if (outcome.ok() || outcome.ended == Ended::crashed)

@@ -5,21 +5,6 @@
 #include "kernels/device.hpp"
 #include "kernels/fault_kind.hpp"
 
-namespace assay::isolation {
-
-namespace {
-/// Where the next image of a batch begins.
-constexpr std::uint64_t next_image(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
-}  // namespace
-
-std::uint64_t bytes_in_batch(Images& images) {
-  std::uint64_t bytes = 0;
-  for (const Image* image : buffers_of(images)) bytes = next_image(bytes + image->size());
-  return bytes;
-}
-
-}  // namespace assay::isolation
-
 #if !defined(ASSAY_WITH_CUDA)
 
 namespace assay::isolation {
@@ -43,7 +28,7 @@ LaunchOutcome DeviceSide::put_batch(Batch&, const std::vector<Images*>&) {
   return {unavailable_reason(Backend::cuda), Ended::fault};
 }
 LaunchOutcome DeviceSide::read_batch() { return {}; }
-std::vector<bool> DeviceSide::unchanged_in_batch(const std::vector<Images*>&) { return {}; }
+std::vector<int> DeviceSide::changed_in_batch(const std::vector<Images*>&) { return {}; }
 void DeviceSide::take_batch(const std::vector<Images*>&, const std::vector<bool>&) {}
 LaunchOutcome DeviceSide::lend(void*, std::uint64_t, int, DeviceBuffer&) {
   return {unavailable_reason(Backend::cuda), Ended::fault};
@@ -213,7 +198,9 @@ std::string DeviceSide::changed(const Launch& request, int which, Images& images
 LaunchOutcome DeviceSide::put_batch(Batch& request, const std::vector<Images*>& images) {
   if (LaunchOutcome why = begin(); !why.ok()) return why;
   State& s = *state_;
-  if (LaunchOutcome why = s.at_least(s.batch, kBatchBytes, false); !why.ok()) return why;
+  // Just as much as a batch may have: what goes beyond its end is no memory of this process.
+  if (!s.batch.data)
+    if (LaunchOutcome why = s.allocate(s.batch, kBatchBytes); !why.ok()) return why;
   if (!s.staged)
     if (const cudaError_t e = cudaHostAlloc(reinterpret_cast<void**>(&s.staged), 2 * kBatchBytes, 0);
         e != cudaSuccess) {
@@ -224,42 +211,49 @@ LaunchOutcome DeviceSide::put_batch(Batch& request, const std::vector<Images*>& 
   request.memory.size = s.batch.size;
   std::memcpy(request.memory.handle.data(), &s.batch.handle, sizeof s.batch.handle);
   s.in_batch = 0;
+  for (Images* const i : images) s.in_batch += bytes_in_batch(*i);
+  const std::uint64_t begin_at = kBatchBytes - s.in_batch;
+  std::uint64_t at = 0;
   for (std::size_t n = 0; n < images.size(); ++n) {
     const auto buffers = buffers_of(*images[n]);
     for (std::size_t b = 0; b < kBuffers; ++b) {
       const Image& image = *buffers[b];
-      request.launches[n].at[b] = image.empty() ? kNoBuffer : s.in_batch + image.offset();
+      request.launches[n].at[b] = image.empty() ? kNoBuffer : begin_at + at + image.offset();
       if (image.empty()) continue;
-      std::memcpy(s.staged + s.in_batch, image.data(), image.size());
-      s.in_batch = next_image(s.in_batch + image.size());
+      std::memcpy(s.staged + at, image.data(), image.size());
+      at = next_image(at + image.size());
     }
   }
-  cudaError_t e = cudaMemcpyAsync(s.batch.data, s.staged, s.in_batch, cudaMemcpyHostToDevice, s.stream);
+  cudaError_t e =
+      cudaMemcpyAsync(s.images_of_batch(), s.staged, s.in_batch, cudaMemcpyHostToDevice, s.stream);
   if (e == cudaSuccess) e = cudaStreamSynchronize(s.stream);
   return e == cudaSuccess ? LaunchOutcome() : fault("copying to the device", e);
 }
 
 LaunchOutcome DeviceSide::read_batch() {
   State& s = *state_;
-  cudaError_t e = cudaMemcpyAsync(s.staged, s.batch.data, s.in_batch, cudaMemcpyDeviceToHost, s.stream);
+  cudaError_t e =
+      cudaMemcpyAsync(s.staged, s.images_of_batch(), s.in_batch, cudaMemcpyDeviceToHost, s.stream);
   if (e == cudaSuccess) e = cudaStreamSynchronize(s.stream);
   return e == cudaSuccess ? LaunchOutcome() : fault("copying from the device", e);
 }
 
-std::vector<bool> DeviceSide::unchanged_in_batch(const std::vector<Images*>& images) {
+std::vector<int> DeviceSide::changed_in_batch(const std::vector<Images*>& images) {
   State& s = *state_;
-  std::vector<bool> same(images.size(), false);
+  std::vector<int> changed(images.size(), -1);
   std::byte* const again = s.staged + kBatchBytes;
-  if (cudaMemcpyAsync(again, s.batch.data, s.in_batch, cudaMemcpyDeviceToHost, s.stream) != cudaSuccess ||
-      cudaStreamSynchronize(s.stream) != cudaSuccess)
-    return same;
+  const bool read = cudaMemcpyAsync(again, s.images_of_batch(), s.in_batch, cudaMemcpyDeviceToHost,
+                                    s.stream) == cudaSuccess &&
+                    cudaStreamSynchronize(s.stream) == cudaSuccess;
   std::uint64_t at = 0;
-  for (std::size_t n = 0; n < images.size(); ++n) {
-    const std::uint64_t bytes = bytes_in_batch(*images[n]);
-    same[n] = std::memcmp(s.staged + at, again + at, bytes) == 0;
-    at += bytes;
-  }
-  return same;
+  for (std::size_t n = 0; n < images.size(); ++n)
+    for (int b = 0; b < kBuffers; ++b) {
+      const std::uint64_t bytes = buffers_of(*images[n])[static_cast<std::size_t>(b)]->size();
+      if (bytes > 0 && changed[n] < 0 && !(read && std::memcmp(s.staged + at, again + at, bytes) == 0))
+        changed[n] = b;
+      at = next_image(at + bytes);
+    }
+  return changed;
 }
 
 void DeviceSide::take_batch(const std::vector<Images*>& images, const std::vector<bool>& wanted) {

@@ -15,8 +15,14 @@ namespace assay::isolation {
 
 /// The buffers of a batch of launches may have so many bytes together, and those of one launch so many.
 inline constexpr std::uint64_t kBatchBytes = std::uint64_t{32} << 20, kBytesOfBatched = kBatchBytes / 8;
+/// Where the next image of a batch begins, behind so many bytes.
+inline constexpr std::uint64_t next_image(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 /// The bytes that the images take in a batch.
-std::uint64_t bytes_in_batch(Images& images);
+inline std::uint64_t bytes_in_batch(Images& images) {
+  std::uint64_t bytes = 0;
+  for (const Image* image : buffers_of(images)) bytes = next_image(bytes + image->size());
+  return bytes;
+}
 
 class DeviceSide {
  public:
@@ -47,8 +53,8 @@ class DeviceSide {
   LaunchOutcome put_batch(Batch& request, const std::vector<Images*>& images);
   /// Reads what the launches left in the buffers.
   LaunchOutcome read_batch();
-  /// Reads it again. For each launch: whether all of its buffers are as they were.
-  std::vector<bool> unchanged_in_batch(const std::vector<Images*>& images);
+  /// Reads it again. For each launch: a buffer that has changed, or -1.
+  std::vector<int> changed_in_batch(const std::vector<Images*>& images);
   /// Puts what was read into the images that are wanted.
   void take_batch(const std::vector<Images*>& images, const std::vector<bool>& wanted);
   /// Lets the worker open a piece of this process's memory that cudaMalloc gave. It is not freed here.

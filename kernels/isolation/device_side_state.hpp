@@ -100,24 +100,29 @@ struct DeviceSide::State {
     if (stream) cudaStreamDestroy(stream);
   }
 
+  std::byte* images_of_batch() const { return batch.data + (kBatchBytes - in_batch); }
+
+  /// A block of its own, which the worker can open.
+  LaunchOutcome allocate(Memory& m, std::uint64_t bytes) {
+    void* p = nullptr;
+    if (const cudaError_t e = cudaMalloc(&p, bytes); e != cudaSuccess)
+      return fault("allocating device memory", e);
+    m.data = static_cast<std::byte*>(p);
+    m.size = bytes;
+    if (const cudaError_t e = cudaIpcGetMemHandle(&m.handle, p); e != cudaSuccess)
+      return fault("sharing device memory with the worker", e);
+    m.generation = ++generations;
+    return {};
+  }
+
   LaunchOutcome at_least(Memory& m, std::uint64_t size, bool page_end) {
     if (m.size >= size) return {};
     if (m.data) retired.push_back(std::exchange(m, Memory()));
     m = Memory();
-    if (page_end) {
-      if (LaunchOutcome why = m.pages.create(selected_device(), size); !why.ok()) return why;
-      m.data = m.pages.data();
-      m.size = size;
-    } else {
-      const std::uint64_t capacity = size > kChunk ? size : (size * 2 + kLeast - 1) / kLeast * kLeast;
-      void* p = nullptr;
-      if (const cudaError_t e = cudaMalloc(&p, capacity); e != cudaSuccess)
-        return fault("allocating device memory", e);
-      m.data = static_cast<std::byte*>(p);
-      m.size = capacity;
-      if (const cudaError_t e = cudaIpcGetMemHandle(&m.handle, p); e != cudaSuccess)
-        return fault("sharing device memory with the worker", e);
-    }
+    if (!page_end) return allocate(m, size > kChunk ? size : (size * 2 + kLeast - 1) / kLeast * kLeast);
+    if (LaunchOutcome why = m.pages.create(selected_device(), size); !why.ok()) return why;
+    m.data = m.pages.data();
+    m.size = size;
     m.generation = ++generations;
     return {};
   }

@@ -43,6 +43,9 @@ int count_unexplained_end(const std::string& kernel);
 /// For tests that look at more than one kernel of a file.
 void forget_unexplained_ends();
 
+/// What a launch is blamed for whose buffer of this number changed when it had ended.
+std::string changed_late(int buffer);
+
 /// What a worker is to load.
 struct Subject {
   bool plugin = false;
@@ -66,7 +69,10 @@ class Supervisor {
   /// Throws InputError if there is no worker; EnvironmentError if nothing holds a kernel that is not this
   /// project's own, and a sandbox is wanted.
   Supervisor(Subject subject, const IsolationOptions& options);
-  ~Supervisor() { drop_worker(); }
+  ~Supervisor() {
+    drop_worker();
+    drop_spare();
+  }
 
   /// Starts the worker and returns the number of its entries. Throws InputError if the subject cannot be
   /// loaded.
@@ -126,14 +132,19 @@ class Supervisor {
   /// Throws InputError if the shared object is loaded by its path, and is another file by now.
   void require_unchanged() const;
   void start_once();
-  /// A process that was asked to load the subject, and has not been heard yet.
+  /// A process that has said its greeting, and was asked to load the subject.
   struct Begun {
     std::unique_ptr<Arena> arena;
     std::unique_ptr<Process> process;
+    std::uint64_t base = 0;      // Greeting::base
     std::uint32_t sequence = 0;  // of the request to load
   };
-  /// Throws std::system_error, or a Failure.
-  Begun begin_worker();
+  /// Waits for the greeting of a new process. Returns false if none came: `heard` says what did. Throws
+  /// Failure.
+  bool greets(Process& process, std::uint64_t& base, Process::Heard& heard);
+  /// Returns the number of the request.
+  std::uint32_t send_load(Process& process, const Arena& arena);
+  void drop_spare();
   /// True if contexts on a device are made before they are needed.
   bool begins_ahead() const;
   /// Begins the next worker of a kernel on a device whose workers are replaced again and again: it makes its
@@ -170,12 +181,18 @@ class Supervisor {
   bool launch_on_device(Launch& request, const Variant& variant, const std::vector<Images*>& images,
                         const LaunchOptions& options, bool last, Outcomes& outcomes);
   struct InBatch;
+  struct DiedTogether;
   /// Returns false if the launch was not made, or must be made again by itself: the images have not changed.
+  /// `died`: set if the batch ended the worker. What the launch then does by itself goes to after_batch.
   bool launch_in_batch(std::uint32_t entry, const Variant& variant, const Problem& problem, Images& images,
-                       const LaunchOptions& options, LaunchOutcome& outcome);
+                       const LaunchOptions& options, LaunchOutcome& outcome,
+                       std::shared_ptr<DiedTogether>& died);
+  /// If none of the launches of a batch that ended the worker does so by itself, the last of them gets the
+  /// outcome of the batch: the kernel did it.
+  static void after_batch(const std::shared_ptr<DiedTogether>& died, LaunchOutcome& outcome);
   void make_batch(const std::vector<InBatch*>& items);
-  /// Returns false if the batch failed. Throws Failure.
-  bool try_batch(const std::vector<InBatch*>& items);
+  /// Returns false if the batch failed. `death`: how, if the kernel did it. Throws Failure.
+  bool try_batch(const std::vector<InBatch*>& items, LaunchOutcome& death);
   /// `problem`: bytes of the buffers of the launch.
   LaunchOutcome refused_memory(const std::string& fault, std::uint64_t problem);
   Launch request_of(std::uint32_t entry, bool on_device, const Variant& variant, const Problem& problem,

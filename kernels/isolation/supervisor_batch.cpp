@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches of several threads on a device, made in one request: one copy to the device, all launches, one
 // wait, one copy back. Launches whose batch shows anything but right calls are made again one by one.
+#include <fmt/format.h>
+
+#include <atomic>
 #include <exception>
 #include <memory>
 #include <utility>
@@ -23,6 +26,14 @@ bool Supervisor::shares_launches() const {
   return subject_.command.words.empty() && subject_.first_times <= 1;
 }
 
+/// What a batch that ended its worker did, until all of its launches were made again by themselves.
+struct Supervisor::DiedTogether {
+  DiedTogether(LaunchOutcome how, std::size_t launches) : death(std::move(how)), left(launches) {}
+  LaunchOutcome death;
+  std::atomic<std::size_t> left;
+  std::atomic<bool> again{false};  // one of them was wrong by itself
+};
+
 /// What one thread wants.
 struct Supervisor::InBatch {
   std::uint32_t entry;
@@ -32,10 +43,12 @@ struct Supervisor::InBatch {
   const LaunchOptions& options;
   bool made = false;
   LaunchOutcome outcome = {};
+  std::shared_ptr<DiedTogether> died = {};
 };
 
 bool Supervisor::launch_in_batch(std::uint32_t entry, const Variant& variant, const Problem& problem,
-                                 Images& images, const LaunchOptions& options, LaunchOutcome& outcome) {
+                                 Images& images, const LaunchOptions& options, LaunchOutcome& outcome,
+                                 std::shared_ptr<DiedTogether>& died) {
   if (!shares_launches() || failed_batches_ >= kMostFailedBatches) return false;
   if (!LaunchesTogether::wanted() || options.page_end || options.delayed_producer || options.slot != 0)
     return false;
@@ -43,8 +56,15 @@ bool Supervisor::launch_in_batch(std::uint32_t entry, const Variant& variant, co
   if (bytes > kBytesOfBatched) return false;
   InBatch item{entry, variant, problem, images, options};
   batches_.add(item, bytes, [this](const std::vector<InBatch*>& items) { make_batch(items); });
-  if (item.made) outcome = std::move(item.outcome);
+  outcome = std::move(item.outcome);
+  died = std::move(item.died);
   return item.made;
+}
+
+void Supervisor::after_batch(const std::shared_ptr<DiedTogether>& died, LaunchOutcome& outcome) {
+  if (!died) return;
+  if (!outcome.ok()) died->again = true;
+  if (--died->left == 0 && !died->again) outcome = died->death;
 }
 
 void Supervisor::make_batch(const std::vector<InBatch*>& items) {
@@ -55,10 +75,14 @@ void Supervisor::make_batch(const std::vector<InBatch*>& items) {
   // What befalls a batch befalls none of its launches: they are made again.
   const Caller before = caller();
   const bool hung = hung_;
+  LaunchOutcome death;
   bool failed = true;
   try {
-    failed = !try_batch(items);
-  } catch (const Failure&) {
+    failed = !try_batch(items, death);
+  } catch (const Failure& f) {
+    // A wait that was too long, or what came from elsewhere, says nothing of a launch by itself.
+    if (f.ended == Ended::crashed && !f.from_outside && launched_) death = f.outcome();
+    if (f.ended == Ended::hung) failed_batches_ = kMostFailedBatches;
   } catch (const std::exception&) {
     // No worker, or no memory: the launches by themselves say what is wrong.
   }
@@ -68,10 +92,16 @@ void Supervisor::make_batch(const std::vector<InBatch*>& items) {
   caller() = before;
   hung_ = hung;
   ++failed_batches_;
-  for (InBatch* const i : items) i->made = false;
+  std::shared_ptr<DiedTogether> died;
+  if (!death.ok()) {
+    death.fault = fmt::format("{}: in one of {} launches one after another, none of which does so by itself",
+                              death.fault, items.size());
+    died = std::make_shared<DiedTogether>(std::move(death), items.size());
+  }
+  for (InBatch* const i : items) i->made = false, i->died = died;
 }
 
-bool Supervisor::try_batch(const std::vector<InBatch*>& items) {
+bool Supervisor::try_batch(const std::vector<InBatch*>& items, LaunchOutcome& death) {
   if (of_parts_) drop_worker();
   start();
   on_device_ = true;
@@ -94,6 +124,7 @@ bool Supervisor::try_batch(const std::vector<InBatch*>& items) {
   if (!device_.put_batch(*request, images).ok()) return false;
   const Batched answer = ask<Batched>(*request);  // valid after the next one
   if (answer.failed) {
+    if (!answer.no_memory) death = {answer.why.plain(), Ended::crashed, {}, 0, FaultKind::other};
     drop_worker();  // its context may be lost
     return false;
   }
@@ -103,20 +134,23 @@ bool Supervisor::try_batch(const std::vector<InBatch*>& items) {
   Settle settle;
   settle.on_device = 1;
   const Settled& settled = ask<Settled>(settle);
-  if (settled.spoilt || !settled.fault.get().empty()) {
+  if (std::string fault = settled.fault.plain(); settled.spoilt || !fault.empty()) {
+    death = {std::move(fault), Ended::crashed, {}, 0, fault_kind_of(settled.kind)};
     drop_worker();
     return false;
   }
-  std::vector<bool> taken = device_.unchanged_in_batch(images);
+  const std::vector<int> changed = device_.changed_in_batch(images);
+  std::vector<bool> taken(items.size());
   for (std::size_t n = 0; n < items.size(); ++n) {
     const std::string fault = answer.fault[n].plain();
     const FaultKind kind = fault_kind_of(answer.kind[n]);
-    // A launcher that refuses has done nothing. Anything else that goes wrong is looked at by itself, with
-    // images that have not changed.
+    // A launcher that refuses has done nothing. Any other fault is looked at by itself, with images that have
+    // not changed.
     const bool refused = !fault.empty() && says_no(kind) && answer.fault[n].whole();
-    if (taken[n] = taken[n] && (fault.empty() || refused); !taken[n]) continue;
+    if (taken[n] = fault.empty() || refused; !taken[n]) continue;
     items[n]->made = true;
     if (refused) items[n]->outcome = {fault, Ended::fault, {}, 0, kind};
+    if (changed[n] >= 0) items[n]->outcome.late_write = changed_late(changed[n]);
   }
   device_.take_batch(images, taken);
   return true;

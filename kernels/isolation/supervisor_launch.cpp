@@ -39,6 +39,8 @@ std::string late(const char* buffer) {
 
 }  // namespace
 
+std::string changed_late(int buffer) { return late(kBufferNames[static_cast<std::size_t>(buffer)]); }
+
 Launch Supervisor::request_of(std::uint32_t entry, bool on_device, const Variant& variant,
                               const Problem& problem, const LaunchOptions& options) const {
   Launch request;
@@ -61,10 +63,12 @@ Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& 
                             const Problem& problem, const std::vector<Images*>& images,
                             const LaunchOptions& options) {
   Outcomes outcomes;
+  std::shared_ptr<DiedTogether> died;
   if (on_device && images.size() == 1 &&
-      launch_in_batch(entry, variant, problem, *images[0], options, outcomes[0]))
+      launch_in_batch(entry, variant, problem, *images[0], options, outcomes[0], died))
     return outcomes;
   const std::lock_guard<std::mutex> lock(mutex_);
+  const auto begun = std::chrono::steady_clock::now();
   const auto all = [&](const LaunchOutcome& o) { outcomes = {o, o}; };
   if (!caller().workspace_failure.ok()) {
     all(std::exchange(caller().workspace_failure, {}));
@@ -106,6 +110,8 @@ Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& 
   }
   for (const LaunchOutcome& o : outcomes)
     if (o.ended == Ended::lost) caller().disturbance.lost = o;
+  after_batch(died, outcomes[0]);
+  for (LaunchOutcome& o : outcomes) o.took = std::chrono::steady_clock::now() - begun;
   return outcomes;
 }
 
@@ -220,6 +226,9 @@ std::string Supervisor::changed_since_last() {
 
 LaunchOutcome Supervisor::refused_memory(const std::string& fault, std::uint64_t problem) {
   // If memory comes back when the worker ends, the kernel itself had used it up.
+  // An earlier worker that is just ending is not this one.
+  if (ending_.valid()) ending_.get();
+  drop_spare();
   const std::uint64_t before = device_.free_bytes();
   drop_worker();
   const std::uint64_t after = device_.free_bytes(), all = device_.all_bytes();

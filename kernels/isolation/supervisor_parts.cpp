@@ -71,10 +71,13 @@ PartOutcome Supervisor::launch_parts(std::uint32_t entry, bool on_device, const 
   request.chosen.per_block = options.rows_per_block;
   for (const std::int64_t row : options.rows) request.chosen.rows[request.chosen.count++] = row;
   const Launch asked = request;
-  restarts_ = true;
+
   for (const bool last : {false, true}) {
     request = asked;
     outcome = {};
+    // Such buffers may need all of the device's memory.
+    if (ending_.valid()) ending_.get();
+    drop_spare();
     // What the previous attempt left is freed together with the worker and the arena.
     if (!options.keeps_worker || !of_parts_) {
       drop_worker();

@@ -92,22 +92,30 @@ std::unique_ptr<Process> Supervisor::new_process() {
   return std::make_unique<Process>(parent_);
 }
 
-Supervisor::Begun Supervisor::begin_worker() {
-  Begun begun;
-  // A new arena for each worker, because something that an older worker started may still write into the old
-  // one.
-  begun.arena = std::make_unique<Arena>();
-  begun.process = new_process();
+bool Supervisor::greets(Process& process, std::uint64_t& base, Process::Heard& heard) {
+  long length = 0;
+  heard = process.hear(answer_, length, waiting());
+  if (heard != Process::Heard::message) return false;
+  const Greeting* hello = as<Greeting>(answer_, length, 0);
+  if (!hello || hello->largest != sizeof(Anything)) throw Failure{"it is no worker of this build"};
+  if (hello->base == 0) throw Failure{"it found no addresses for shared memory"};
+  base = hello->base;
+  // What it has mapped by now is not the kernel's.
+  if (subject_.plugin) LoadedFiles::of(subject_.name).begin(process.pid(), !subject_.command.words.empty());
+  return true;
+}
+
+std::uint32_t Supervisor::send_load(Process& process, const Arena& arena) {
   Load request;
-  request.head.sequence = begun.sequence = ++sequence_;
+  request.head.sequence = ++sequence_;
   request.plugin = subject_.plugin;
   request.device = selected_device();
   request.ahead = begins_ahead();
   if (request.ahead) device_.begin_ahead();
   request.name.set(subject_.name);
-  // It is read after the greeting. A worker that is gone by now is noticed when its greeting does not come.
-  begun.process->send(request, std::array{begun.arena->descriptor()});
-  return begun;
+  // A worker that is gone by now is noticed when its answer does not come.
+  process.send(request, std::array{arena.descriptor()});
+  return request.head.sequence;
 }
 
 bool Supervisor::begins_ahead() const {
@@ -120,33 +128,47 @@ bool Supervisor::begins_ahead() const {
 
 void Supervisor::begin_spare() {
   if (!restarts_ || spare_.process || !begins_ahead()) return;
+  // If it can not be begun, it is begun when it is needed, and then it is said what is lacking.
   try {
-    spare_ = begin_worker();
+    spare_.arena = std::make_unique<Arena>();
+    spare_.process = new_process();
+    Process::Heard heard{};
+    if (greets(*spare_.process, spare_.base, heard)) {
+      spare_.sequence = send_load(*spare_.process, *spare_.arena);
+      return;
+    }
+  } catch (const Failure&) {
   } catch (const std::exception&) {
-    // It is begun when it is needed, and then it is said what is lacking.
-    spare_ = {};
   }
+  drop_spare();
+}
+
+void Supervisor::drop_spare() {
+  if (spare_.process && spare_.base && subject_.plugin)
+    LoadedFiles::of(subject_.name).end(spare_.process->pid());
+  spare_ = {};
 }
 
 void Supervisor::start_once() {
   require_unchanged();
-  std::uint64_t base = 0;
   std::uint32_t load = 0;
   try {
-    Begun begun = spare_.process ? std::exchange(spare_, {}) : begin_worker();
-    arena_ = std::move(begun.arena);
-    process_ = std::move(begun.process);
-    load = begun.sequence;
-    long length = 0;
-    if (const auto heard = process_->hear(answer_, length, waiting()); heard != Process::Heard::message)
-      lose(heard);
-    const Greeting* hello = as<Greeting>(answer_, length, 0);
-    if (!hello || hello->largest != sizeof(Anything)) throw Failure{"it is no worker of this build"};
-    base = hello->base;
-    if (subject_.plugin)
-      LoadedFiles::of(subject_.name).begin(process_->pid(), !subject_.command.words.empty());
+    if (spare_.process) {
+      Begun begun = std::exchange(spare_, {});
+      arena_ = std::move(begun.arena);
+      process_ = std::move(begun.process);
+      base_ = begun.base;
+      load = begun.sequence;
+    } else {
+      // A new arena for each worker, because something that an older worker started may still write into the
+      // old one.
+      arena_ = std::make_unique<Arena>();
+      process_ = new_process();
+      Process::Heard heard{};
+      if (!greets(*process_, base_, heard)) lose(heard);
+      load = send_load(*process_, *arena_);
+    }
     looked_at_ = subject_.plugin;
-    if (base == 0) throw Failure{"it found no addresses for shared memory"};
   } catch (const Failure& f) {
     drop_worker();
     if (f.from_outside || f.ended == Ended::lost) throw;
@@ -160,7 +182,6 @@ void Supervisor::start_once() {
         throw Failure{std::string("memory: no worker: ") + e.what(), Ended::lost, FaultKind::memory};
     throw InputError(std::string("no worker can be started: ") + e.what());
   }
-  base_ = base;
   const double allowed = std::exchange(allowed_, first_patience());
   try {
     const Loaded& loaded = answer_to<Loaded, Load>(load);
@@ -192,7 +213,7 @@ void Supervisor::start_once() {
 
 void Supervisor::begin_with(const std::string& runtime) {
   drop_worker();
-  spare_ = {};
+  drop_spare();
   if (runtime == runtime_ || !is_runtime_name(runtime))
     throw InputError(
         fmt::format("{}: was linked with AddressSanitizer, and its runtime {} can not be loaded: "

@@ -239,7 +239,9 @@ struct Batch {
 };
 struct Batched {
   Head head{.kind = Kind::batched};
-  std::int32_t failed = 0;               // 1: the launches show nothing of each other; all must be made again
+  std::int32_t failed = 0;               // 1: all launches must be made again
+  std::int32_t no_memory = 0;            // 1: because the device had no memory left
+  Text<256> why;                         // of a batch that failed
   std::int32_t kind[kMostBatched] = {};  // FaultKind
   Text<128> fault[kMostBatched];         // what a launch said before it was enqueued; cut off if it is long
 };

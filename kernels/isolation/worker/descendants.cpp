@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/isolation/worker/descendants.hpp"
-
 #include <dirent.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -15,6 +13,8 @@
 #include <cstring>
 #include <set>
 #include <string>
+
+#include "kernels/isolation/worker/worker.hpp"
 
 namespace assay::isolation {
 namespace {

@@ -236,9 +236,15 @@ void WorkerDevice::batch(const Batch& r, int device, Batched& answer, const Batc
   State& s = *state_;
   ran_out = false;
   std::size_t next = 0;
-  answer.failed =
-      !s.prepare(device).empty() || !s.open(s.batched, r.memory, device, {}, next).empty() || !s.batched.data;
-  if (answer.failed) return;
+  std::string why = s.prepare(device);
+  if (why.empty()) why = s.open(s.batched, r.memory, device, {}, next);
+  if (why.empty() && !s.batched.data) why = "no memory was lent";
+  const auto fails = [&](const std::string& text) {
+    if (!answer.failed) answer.why.set(text);
+    answer.failed = 1;
+    answer.no_memory = answer.no_memory || ran_out;
+  };
+  if (!why.empty()) return fails(why);
   bool on_default = false;
   for (std::uint32_t n = 0; n < std::min(r.count, kMostBatched); ++n) {
     const BatchedLaunch& b = r.launches[n];
@@ -260,15 +266,15 @@ void WorkerDevice::batch(const Batch& r, int device, Batched& answer, const Batc
       said = {cuda_fault("launch", e), e == cudaErrorInvalidValue ? FaultKind::bad_launch : kind_of(e)};
     if (said.text.empty()) continue;
     // A launch that found the memory full may have kept others from theirs.
-    if (said.kind == FaultKind::memory || nearly_full()) answer.failed = 1;
+    if (said.kind == FaultKind::memory || nearly_full()) ran_out = true, fails(said.text);
     answer.fault[n].set(said.text);
     answer.kind[n] = static_cast<std::int32_t>(said.kind);
   }
   cudaEventRecord(s.events[0], s.streams[0]);
   if (on_default) cudaEventRecord(s.events[1], nullptr);
   for (int n = 0; n <= (on_default ? 1 : 0); ++n)
-    if (cudaEventSynchronize(s.events[n]) != cudaSuccess) answer.failed = 1;
-  if (ran_out) answer.failed = 1;
+    if (const cudaError_t e = cudaEventSynchronize(s.events[n]); e != cudaSuccess)
+      fails(cuda_fault("kernel", e));
 }
 
 void WorkerDevice::time(const Time& r, int device, Timed& timed, const WorkerKernels& kernels,

@@ -25,7 +25,6 @@
 #include "kernels/isolation/shared/memory_limit.hpp"
 #include "kernels/isolation/shared/message.hpp"
 #include "kernels/isolation/shared/warden_message.hpp"
-#include "kernels/isolation/worker/descendants.hpp"
 #include "kernels/isolation/worker/worker.hpp"
 
 namespace assay::isolation {
