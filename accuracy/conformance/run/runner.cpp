@@ -90,19 +90,19 @@ void Runner::run(const Variant& first, const std::function<Variant()>& make, int
     if (!together.at.empty()) run_lane(together, kThreadsOfACore * threads, first, same);
     return;
   }
-  std::atomic<bool> scarce{false};
+  bool scarce = false;  // of processes; then the units wait for the one worker
   parallel_for(2, 2, [&](std::size_t lane) {
     if (lane == 0) return run_lane(together, kThreadsOfACore * threads, first, same);
+    std::optional<Variant> another;
     try {
-      const Variant another = make();
-      run_lane(own, std::min(threads, kWorkersBeside), another, make);
+      another = make();
     } catch (const EnvironmentError&) {
       scarce = true;
+      return;
     }
+    run_lane(own, std::min(threads, kWorkersBeside), *another, make);
   });
-  std::erase_if(own.at, [&](std::size_t i) { return begun_[i] != 0; });
-  own.units.resize(own.at.size());
-  if (scarce && !own.at.empty()) run_lane(own, 1, first, make);
+  if (scarce) run_lane(own, 1, first, make);
 }
 
 void Runner::run_lane(const Lane& lane, int threads, const Variant& first,
@@ -173,17 +173,17 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p, bool shared) {
   std::vector<std::size_t> place;
   std::vector<std::string> why(all.size());
   std::vector<bool> emitted(all.size(), false);
-  // Cases that failed with launches that were made together with others'.
+  // Cases that failed, undisturbed, with launches that were made together with others'.
   std::vector<std::pair<std::size_t, Record>> doubted;
   disturbance_of(bench.variant());
   bench.enter(*p.group, patience, [&](std::size_t n, Record r) {
     const std::size_t i = place[n];
     emitted[i] = true;
-    if (shared && (r.status == Status::fail || r.status == Status::inconclusive) && agreed_ < kAgreed) {
+    const Disturbance d = disturbance_of(bench.variant());
+    if (shared && r.status == Status::fail && !d.any() && agreed_ < kAgreed) {
       doubted.emplace_back(i, std::move(r));
       return;
     }
-    const Disturbance d = disturbance_of(bench.variant());
     if (replaces(d.lost, &r))
       r = lost(bench, all[i], d.lost);
     else if (d.any() && r.status != Status::hung && r.status != Status::crashed)
@@ -224,18 +224,17 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p, bool shared) {
 
 void Runner::look_alone(Bench& bench, const PlannedUnit& p, std::size_t i, Record among) {
   const ConformanceCase& c = p.unit.cases[i];
-  Record r = std::move(among);
-  disturbance_of(bench.variant());
-  bench.enter(*p.group, patience_.at(p.group), [&](std::size_t, Record by_itself) {
-    // What is wrong only among others is wrong all the same: launches on one stream disturb each other.
-    if (by_itself.status == Status::pass) return;
-    agreed_ += by_itself.status == r.status;
-    r = std::move(by_itself);
-  });
+  std::optional<Record> by_itself;
+  bench.enter(*p.group, patience_.at(p.group), [&](std::size_t, Record r) { by_itself = std::move(r); });
   p.unit.run(bench, {c});
-  const Disturbance d = disturbance_of(bench.variant());
-  keep(bench, c, r, d);
-  put(p, p.first + i, std::move(r), d);
+  // What is wrong only among others is wrong all the same: launches on one stream disturb each other. A
+  // second look that shows nothing changes nothing.
+  const bool agrees = !disturbance_of(bench.variant()).any() && by_itself &&
+                      (by_itself->status == Status::fail || by_itself->status == Status::crashed);
+  agreed_ += agrees;
+  Record r = agrees ? std::move(*by_itself) : std::move(among);
+  keep(bench, c, r, {});
+  put(p, p.first + i, std::move(r), {});
 }
 
 std::optional<Record> Runner::earlier(const Bench& bench, Patience& patience,
