@@ -242,15 +242,15 @@ std::vector<int> DeviceSide::changed_in_batch(const std::vector<Images*>& images
   State& s = *state_;
   std::vector<int> changed(images.size(), -1);
   std::byte* const again = s.staged + kBatchBytes;
-  const bool read = cudaMemcpyAsync(again, s.images_of_batch(), s.in_batch, cudaMemcpyDeviceToHost,
-                                    s.stream) == cudaSuccess &&
-                    cudaStreamSynchronize(s.stream) == cudaSuccess;
+  if (cudaMemcpyAsync(again, s.images_of_batch(), s.in_batch, cudaMemcpyDeviceToHost, s.stream) !=
+          cudaSuccess ||
+      cudaStreamSynchronize(s.stream) != cudaSuccess)
+    return {};
   std::uint64_t at = 0;
   for (std::size_t n = 0; n < images.size(); ++n)
     for (int b = 0; b < kBuffers; ++b) {
       const std::uint64_t bytes = buffers_of(*images[n])[static_cast<std::size_t>(b)]->size();
-      if (bytes > 0 && changed[n] < 0 && !(read && std::memcmp(s.staged + at, again + at, bytes) == 0))
-        changed[n] = b;
+      if (bytes > 0 && changed[n] < 0 && std::memcmp(s.staged + at, again + at, bytes) != 0) changed[n] = b;
       at = next_image(at + bytes);
     }
   return changed;

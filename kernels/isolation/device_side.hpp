@@ -53,7 +53,7 @@ class DeviceSide {
   LaunchOutcome put_batch(Batch& request, const std::vector<Images*>& images);
   /// Reads what the launches left in the buffers.
   LaunchOutcome read_batch();
-  /// Reads it again. For each launch: a buffer that has changed, or -1.
+  /// Reads it again. For each launch: a buffer that has changed, or -1. Empty if it can not be read.
   std::vector<int> changed_in_batch(const std::vector<Images*>& images);
   /// Puts what was read into the images that are wanted.
   void take_batch(const std::vector<Images*>& images, const std::vector<bool>& wanted);

@@ -81,7 +81,7 @@ void Supervisor::make_batch(const std::vector<InBatch*>& items) {
     failed = !try_batch(items, death);
   } catch (const Failure& f) {
     // A wait that was too long, or what came from elsewhere, says nothing of a launch by itself.
-    if (f.ended == Ended::crashed && !f.from_outside && launched_) death = f.outcome();
+    if (f.ended == Ended::crashed && !f.from_outside) death = f.outcome();
     if (f.ended == Ended::hung) failed_batches_ = kMostFailedBatches;
   } catch (const std::exception&) {
     // No worker, or no memory: the launches by themselves say what is wrong.
@@ -124,7 +124,7 @@ bool Supervisor::try_batch(const std::vector<InBatch*>& items, LaunchOutcome& de
   if (!device_.put_batch(*request, images).ok()) return false;
   const Batched answer = ask<Batched>(*request);  // valid after the next one
   if (answer.failed) {
-    if (!answer.no_memory) death = {answer.why.plain(), Ended::crashed, {}, 0, FaultKind::other};
+    if (!answer.lacked) death = {answer.why.plain(), Ended::crashed, {}, 0, FaultKind::other};
     drop_worker();  // its context may be lost
     return false;
   }
@@ -140,6 +140,7 @@ bool Supervisor::try_batch(const std::vector<InBatch*>& items, LaunchOutcome& de
     return false;
   }
   const std::vector<int> changed = device_.changed_in_batch(images);
+  if (changed.empty()) return false;
   std::vector<bool> taken(items.size());
   for (std::size_t n = 0; n < items.size(); ++n) {
     const std::string fault = answer.fault[n].plain();

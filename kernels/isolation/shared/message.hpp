@@ -240,7 +240,7 @@ struct Batch {
 struct Batched {
   Head head{.kind = Kind::batched};
   std::int32_t failed = 0;               // 1: all launches must be made again
-  std::int32_t no_memory = 0;            // 1: because the device had no memory left
+  std::int32_t lacked = 0;               // 1: for want of memory, or before the first launch
   Text<256> why;                         // of a batch that failed
   std::int32_t kind[kMostBatched] = {};  // FaultKind
   Text<128> fault[kMostBatched];         // what a launch said before it was enqueued; cut off if it is long

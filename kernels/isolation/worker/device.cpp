@@ -242,9 +242,12 @@ void WorkerDevice::batch(const Batch& r, int device, Batched& answer, const Batc
   const auto fails = [&](const std::string& text) {
     if (!answer.failed) answer.why.set(text);
     answer.failed = 1;
-    answer.no_memory = answer.no_memory || ran_out;
+    answer.lacked = answer.lacked || ran_out;
   };
-  if (!why.empty()) return fails(why);
+  if (!why.empty()) {
+    answer.lacked = 1;
+    return fails(why);
+  }
   bool on_default = false;
   for (std::uint32_t n = 0; n < std::min(r.count, kMostBatched); ++n) {
     const BatchedLaunch& b = r.launches[n];
