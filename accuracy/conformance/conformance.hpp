@@ -137,7 +137,7 @@ struct ConformanceResult {
   std::int64_t planned = 0, executed = 0;
 };
 
-/// Runs the groups on a kernel. `make` gives each thread its own variant; an isolated variant has its own
+/// Runs the groups on a kernel. `make` gives a thread its own variant; an isolated variant has its own
 /// worker process. Throws InputError if a group is unknown or the plan is empty, but never because a kernel
 /// fails. After 10 hangs, or after 20 crashes that took ten seconds, a group is left and its other cases are
 /// recorded as not run. Row lengths that end the process are launched only a few times (deaths.hpp).

@@ -69,17 +69,7 @@ TEST(BatchQueue, WhatWaitsIsMadeTogetherInItsOrder) {
   EXPECT_EQ(seen[2], std::vector<int>{3});
 }
 
-class DeviceBatch : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) GTEST_SKIP() << why;
-    if (!std::filesystem::exists(fixture("fixture_device")))
-      GTEST_SKIP() << "the fixtures are not on this machine";
-  }
-  static Variant kernel(const std::string& name) {
-    return load_plugin(fixture("fixture_device") + "#" + name, {}).at(0);
-  }
-};
+class DeviceBatch : public OnDevice {};
 
 TEST_F(DeviceBatch, LaunchesOfManyThreadsAreRight) {
   const Variant v = kernel("right");

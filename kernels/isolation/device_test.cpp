@@ -11,17 +11,7 @@
 namespace assay::isolation {
 namespace {
 
-class DeviceIsolation : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) GTEST_SKIP() << why;
-    if (!std::filesystem::exists(fixture("fixture_device")))
-      GTEST_SKIP() << "the fixtures are not on this machine";
-  }
-  static Variant kernel(const std::string& name, const IsolationOptions& options = {}) {
-    return load_plugin(fixture("fixture_device") + "#" + name, options).at(0);
-  }
-};
+class DeviceIsolation : public OnDevice {};
 
 TEST_F(DeviceIsolation, ARightKernelIsRightInEveryWay) {
   const Variant v = kernel("right");

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "kernels/device.hpp"
 #include "kernels/isolation/isolated.hpp"
 
 namespace assay::isolation {
@@ -25,6 +26,19 @@ inline std::string fixture(const std::string& name) {
 inline Variant kernel(const std::string& name, const IsolationOptions& options = {}) {
   return load_plugin(fixture("fixture_kernels") + "#" + name, options).at(0);
 }
+
+/// Tests of kernels on device memory: skipped without a GPU.
+class OnDevice : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = unavailable_reason(Backend::cuda); !why.empty()) GTEST_SKIP() << why;
+    if (!std::filesystem::exists(fixture("fixture_device")))
+      GTEST_SKIP() << "the fixtures are not on this machine";
+  }
+  static Variant kernel(const std::string& name, const IsolationOptions& options = {}) {
+    return load_plugin(fixture("fixture_device") + "#" + name, options).at(0);
+  }
+};
 
 /// One launch of a softmax over f32. The logits of a row are 0, 1/8, ... 59/8, 0, ...; the outputs start as
 /// NaN.

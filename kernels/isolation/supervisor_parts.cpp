@@ -75,9 +75,10 @@ PartOutcome Supervisor::launch_parts(std::uint32_t entry, bool on_device, const 
   for (const bool last : {false, true}) {
     request = asked;
     outcome = {};
-    // Such buffers may need all of the device's memory.
+    // Such buffers may need all of the device's memory: no other worker has a context meanwhile.
     if (ending_.valid()) ending_.get();
     drop_spare();
+    restarts_ = false;
     // What the previous attempt left is freed together with the worker and the arena.
     if (!options.keeps_worker || !of_parts_) {
       drop_worker();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Call after call in one new process. This finds results that are cached by pointer or content, state that
-// one call leaves for the next, and kernels that are right only at first. Unless the setup says otherwise,
-// every call has new content. Every call is judged.
+// Call after call in a new process, which with --quick serves several cases. This finds results that are
+// cached by pointer or content, state that one call leaves for the next, and kernels that are right only at
+// first. Unless the setup says otherwise, every call has new content. Every call is judged.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -258,7 +258,7 @@ void run_calls(Bench& bench, const std::vector<ConformanceCase>& cases) {
       } else {
         // Wrong after other calls alone: a second look that shows nothing changes nothing.
         disturbed();
-        r.reproduce = bench.blank(any).reproduce;  // all that joined
+        r.reproduce = bench.blank(any).reproduce;  // of all that joined
       }
     }
     goes_on = r.status == Status::pass;

@@ -88,8 +88,8 @@ UnitPlan plan_groups(const std::vector<Group>& chosen, const Variant& variant,
   return plan;
 }
 
-/// Every worker process has its own device context, which takes half a second to make. An interpreter's
-/// worker takes longer, because of what it loads.
+/// A worker process has its own device context, which takes a tenth of a second to make, and contexts take
+/// turns. An interpreter's worker takes longer, because of what it loads.
 int threads_for(const Variant& v, const ConformanceOptions& options) {
   const int most = v.launcher ? v.launcher->most_workers() : 0;
   if (options.threads <= 0 && most > 0) return std::min(thread_count(0), most);

@@ -75,17 +75,22 @@ class Serve : public command_test::FolderTest {
   void SetUp() override {
     if (!process_test::has_command()) GTEST_SKIP() << "there is no command `assay`";
   }
-  /// What it answers to this standard input, and how it ends.
-  std::vector<json> answers_to(const std::string& input) const {
+  /// Serves this standard input, and writes to the end of the file "out".
+  void serve(const std::string& input) const {
     std::ofstream(at("in")) << input;
     const int in = open(at("in").c_str(), O_RDONLY | O_CLOEXEC),
-              out = open(at("out").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+              out = open(at("out").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     pid_t pid = -1;
     EXPECT_EQ(isolation::start({.words = {ASSAY_COMMAND, "serve"}, .descriptors = {{in, 0}, {out, 1}}}, pid),
               0);
     close(in);
     close(out);
     EXPECT_EQ(process_test::wait_for(pid).status, 0);
+  }
+  /// What it answers to this standard input, and how it ends.
+  std::vector<json> answers_to(const std::string& input) const {
+    std::filesystem::remove(at("out"));
+    serve(input);
     std::vector<json> all;
     for (const std::string& line : lines("out")) all.push_back(json::parse(line, nullptr, false));
     return all;
@@ -280,16 +285,8 @@ TEST_F(Serve, ASignalEndsItWhileNobodyReadsStandardOutput) {
 }
 
 TEST_F(Serve, AFileIsAppendedTo) {
-  std::ofstream(at("in")) << request(1, {"list", "--ops"}).dump() << "\n";
   std::ofstream(at("out")) << "mine\n";
-  const int in = open(at("in").c_str(), O_RDONLY | O_CLOEXEC),
-            out = open(at("out").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-  pid_t pid = -1;
-  ASSERT_EQ(isolation::start({.words = {ASSAY_COMMAND, "serve"}, .descriptors = {{in, 0}, {out, 1}}}, pid),
-            0);
-  close(in);
-  close(out);
-  EXPECT_EQ(process_test::wait_for(pid).status, 0);
+  serve(request(1, {"list", "--ops"}).dump() + "\n");
   ASSERT_EQ(lines("out").size(), 2u);
   EXPECT_EQ(lines("out")[0], "mine");
 }
