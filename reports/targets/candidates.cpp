@@ -31,8 +31,13 @@ std::pair<std::string, std::string> file_and_name(const std::string& word) {
 
 /// Compiled files, by the words that name a candidate.
 struct Sources {
+  struct One {
+    OneFile file;
+    CompiledFile made;
+    std::string plugin;
+  };
   std::mutex lock;
-  std::map<std::string, std::pair<OneFile, CompiledFile>> files;
+  std::map<std::string, One> files;
 };
 Sources& sources() {
   static Sources all;
@@ -195,28 +200,40 @@ std::vector<SourceCandidate> source_candidates(const std::string& word, const So
     const bool several = options.entry.empty() && at != c.plugin.npos;
     c.variant.origin = source_words(several ? file + c.plugin.substr(at) : file, one);
     c.with_options = !source_arguments(one).empty();
-    remember_source(c.variant, one_file(word, one), made);
+    remember_source(c.variant, one_file(word, one), made, c.plugin);
     all.push_back(std::move(c));
   }
   return all;
 }
 
-void remember_source(const Variant& variant, const OneFile& file, const CompiledFile& made) {
+void remember_source(const Variant& variant, const OneFile& file, const CompiledFile& made,
+                     const std::string& plugin) {
   const std::lock_guard<std::mutex> lock(sources().lock);
-  sources().files[variant.origin] = {file, made};
+  sources().files[variant.origin] = {file, made, plugin};
 }
 
 std::optional<OneFile> source_of(const Variant& variant) {
   const std::lock_guard<std::mutex> lock(sources().lock);
   const auto at = sources().files.find(variant.origin);
-  return at == sources().files.end() ? std::nullopt : std::optional(at->second.first);
+  return at == sources().files.end() ? std::nullopt : std::optional(at->second.file);
 }
 
 std::optional<CompiledFile> compiled_of(const Variant& variant) {
   const std::lock_guard<std::mutex> lock(sources().lock);
   const auto at = sources().files.find(variant.origin);
-  return at == sources().files.end() || at->second.second.path.empty() ? std::nullopt
-                                                                       : std::optional(at->second.second);
+  return at == sources().files.end() || at->second.made.path.empty() ? std::nullopt
+                                                                     : std::optional(at->second.made);
+}
+
+std::string loaded_words(const Variant& variant, const std::string& words) {
+  const std::lock_guard<std::mutex> lock(sources().lock);
+  const auto at = sources().files.find(variant.origin);
+  if (at == sources().files.end() || at->second.plugin.empty() || !words.starts_with(variant.origin))
+    return words;
+  std::string loaded = shell_quoted(at->second.plugin);
+  if (const std::string& own = at->second.file.declaration; !own.empty())
+    loaded += " --declare " + shell_quoted(own);
+  return loaded + words.substr(variant.origin.size());
 }
 
 namespace {

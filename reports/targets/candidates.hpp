@@ -62,12 +62,16 @@ std::vector<SourceCandidate> source_candidates(const std::string& word, const So
                                                const IsolationOptions& isolation = {});
 
 /// Notes that the variant was compiled from this file, and what was made of it. source_candidates does it for
-/// all of its own.
-void remember_source(const Variant& variant, const OneFile& file, const CompiledFile& made = {});
+/// all of its own. `plugin`: as in SourceCandidate.
+void remember_source(const Variant& variant, const OneFile& file, const CompiledFile& made = {},
+                     const std::string& plugin = {});
 /// The file from which a candidate of this process was compiled; empty for any other variant.
 std::optional<OneFile> source_of(const Variant& variant);
 /// What was made of that file; empty for any other variant.
 std::optional<CompiledFile> compiled_of(const Variant& variant);
+/// The words that name the variant, and more words behind them, with the shared object in the place of its
+/// file. A program that is given these compiles nothing. The words as they are for any other variant.
+std::string loaded_words(const Variant& variant, const std::string& words);
 
 // A Python callable as a candidate: the command-line words that name it, and those that repeat it.
 

@@ -45,6 +45,13 @@ IsolationOptions isolation_of(const TargetOptions& options) {
   return {.timeout_seconds = options.timeout_seconds};
 }
 
+/// Of a file that was compiled here. Its flags may name another architecture.
+IsolationOptions isolation_of_file(const TargetOptions& options) {
+  IsolationOptions o = isolation_of(options);
+  o.made_for_gpu = options.source.nvcc_flags.empty();
+  return o;
+}
+
 /// Adds the words of --declare to what the kernel itself declares.
 Variant declared(Variant v, const std::string& text) {
   if (text.empty()) return v;
@@ -108,12 +115,13 @@ std::vector<Target> source_targets(const std::string& word, const TargetOptions&
   std::vector<Target> targets;
   // With an entry, the adapter carries the declaration. A file that registers itself has its own.
   const std::string more = options.source.entry.empty() ? options.source.declare : "";
-  const std::vector<SourceCandidate> all = source_candidates(word, options.source, isolation_of(options));
+  const std::vector<SourceCandidate> all =
+      source_candidates(word, options.source, isolation_of_file(options));
   // With several types, a word may have a meaning for only one of them.
   if (all.size() == 1) refuse_idle_words(all[0].variant);
   for (const SourceCandidate& c : all) {
     const auto make = [c, options, more] {
-      Variant v = declared(load_plugin(c.plugin, isolation_of(options)).at(0), more);
+      Variant v = declared(load_plugin(c.plugin, isolation_of_file(options)).at(0), more);
       v.file = c.variant.file;
       v.origin = c.variant.origin;
       return v;

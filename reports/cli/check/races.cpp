@@ -104,9 +104,10 @@ AllWatching& all_watching() {
   return all;
 }
 
-/// Runs the target's launches under racecheck, once for the same words.
-Watching& racecheck(const std::string& target, std::uint64_t seed) {
-  const std::string command = child_command(target + " --only launches", seed);
+/// Runs the target's launches under racecheck, once for the same words. A compiler that the tool watched
+/// would take minutes.
+Watching& racecheck(const Variant& variant, const std::string& target, std::uint64_t seed) {
+  const std::string command = child_command(loaded_words(variant, target) + " --only launches", seed);
   const std::lock_guard<std::mutex> lock(all_watching().mutex);
   Watching& one = all_watching().begun[command];
   if (!one.result.valid())
@@ -131,8 +132,7 @@ void emit_left(Bench& bench, const ConformanceCase& c) {
   Record r = bench.blank(c);
   r.why = Why::left;
   const conformance::Hangs& hangs = *bench.options().hangs;
-  r.reason = hangs.shown() ? fmt::format("left, because {} launches of this kernel hung", hangs.count())
-                           : "left, because launches of this kernel crashed";
+  r.reason = hangs.shown() || hangs.over() ? hangs.why() : "left, because launches of this kernel crashed";
   bench.emit(0, std::move(r));
 }
 
@@ -163,9 +163,9 @@ void run_racecheck(Bench& bench, const ConformanceCase& c) {
   const auto asked = asked_for().find(bench.variant().key());
   std::optional<Watched> seen = Watched();
   if (asked != asked_for().end())
-    seen = result_of(racecheck(asked->second, bench.seed()), bench.options().hangs.get());
+    seen = result_of(racecheck(bench.variant(), asked->second, bench.seed()), bench.options().hangs.get());
   if (seen && !races(*seen) && !watched_all(*seen))
-    seen = result_of(racecheck(target, bench.seed()), bench.options().hangs.get());
+    seen = result_of(racecheck(bench.variant(), target, bench.seed()), bench.options().hangs.get());
   if (!seen) return emit_left(bench, c);
   const Watched& w = *seen;
   if (watched_none(w)) {
@@ -250,7 +250,7 @@ void begin_races(const Variant& variant, const std::string& target, std::uint64_
   // What runs without these limits watches launches that do not count.
   if (!asked.empty()) end_races();
   asked = target;
-  racecheck(target, seed);
+  racecheck(variant, target, seed);
 }
 
 conformance::Group races_group() {

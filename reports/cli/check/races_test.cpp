@@ -100,7 +100,7 @@ class Races : public testing::Test {
   }
 
   /// A variant that a source file for a GPU was compiled to.
-  static Variant of_a_file(const std::string& target) {
+  static Variant of_a_file(const std::string& target, const std::string& plugin = {}) {
     Variant v = *find_variant("safe_block/f32@host");
     v.backend = Backend::plugin;
     v.variant = target;
@@ -108,14 +108,15 @@ class Races : public testing::Test {
     v.launcher = std::make_shared<Sandboxed>();
     OneFile file;
     file.source = target;
-    remember_source(v, file);
+    file.declaration = plugin.empty() ? "" : "max_V=64";
+    remember_source(v, file, {}, plugin);
     return v;
   }
 
   /// The group's record. `asked`: the target of the run that begins with the check, or empty.
   static Record record(const std::string& target, const std::string& asked = {},
-                       std::shared_ptr<conformance::Hangs> hangs = {}) {
-    const Variant v = of_a_file(target);
+                       std::shared_ptr<conformance::Hangs> hangs = {}, const std::string& plugin = {}) {
+    const Variant v = of_a_file(target, plugin);
     if (!asked.empty()) begin_races(v, asked, 1);
     conformance::ConformanceOptions o;
     o.target = target;
@@ -162,6 +163,18 @@ TEST_F(Races, WhatWasWatchedWithoutARacePasses) {
   EXPECT_NE(find_check(r, Check::race), nullptr);
   // The tool's target can not run in a sandbox, whatever the kernel's other cases do.
   EXPECT_EQ(r.where, Where::not_sandboxed);
+}
+
+TEST_F(Races, TheToolWatchesNoCompiler) {
+  does("built.so#soft", child(9, 0) + kClean + kChildsStatus);
+  EXPECT_EQ(record("compiled.cu", "compiled.cu --declare V_multiple=2", {}, "built.so#soft").status,
+            Status::pass);
+  std::ifstream in(folder_ / "calls");
+  const std::string call{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_NE(call.find(" check built.so#soft --declare max_V=64 --declare V_multiple=2 --only launches"),
+            std::string::npos)
+      << call;
+  EXPECT_EQ(call.find("compiled.cu"), std::string::npos) << call;
 }
 
 TEST_F(Races, NothingIsWatchedOutsideIfASandboxIsDemanded) {

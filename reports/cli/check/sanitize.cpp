@@ -9,6 +9,7 @@
 #include "reference/text.hpp"
 #include "reports/cli/check/groups.hpp"
 #include "reports/cli/check/watched.hpp"
+#include "reports/targets/candidates.hpp"
 
 namespace assay {
 namespace {
@@ -46,9 +47,10 @@ void run_sanitizer(Bench& bench, const std::vector<ConformanceCase>& cases) {
     std::string found;
     const Ran ran = sanitized(
         tool,
-        unseen
-            ? in_process_command(bench)
-            : child_command(fmt::format("{} --only layout --V {}", bench.options().target, V), bench.seed()),
+        unseen ? in_process_command(bench)
+               : child_command(fmt::format("{} --only layout --V {}",
+                                           loaded_words(bench.variant(), bench.options().target), V),
+                               bench.seed()),
         found);
     if (found.empty() && !ran.records.empty() &&
         std::ranges::all_of(ran.records, [](const Record& r) { return r.status == Status::unsupported; })) {
