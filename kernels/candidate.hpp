@@ -232,6 +232,35 @@ class LaunchesTogether {
   const bool before_;
 };
 
+/// While one exists, launches of its thread are made only as long as they are wanted. A launch that had to
+/// wait for others, and that nobody wants any more, is not made: its outcome is not_made().
+class LaunchesWhile {
+ public:
+  explicit LaunchesWhile(std::function<bool()> wanted)
+      : wanted_(std::move(wanted)), before_(std::exchange(now(), this)) {}
+  ~LaunchesWhile() { now() = before_; }
+  LaunchesWhile(const LaunchesWhile&) = delete;
+  LaunchesWhile& operator=(const LaunchesWhile&) = delete;
+  /// False if the next launch of this thread is not to be made.
+  static bool go_on() {
+    if (!now() || now()->wanted_()) return true;
+    now()->left_ = true;
+    return false;
+  }
+  /// True if a launch was not made.
+  bool left() const { return left_; }
+
+ private:
+  static LaunchesWhile*& now() {
+    thread_local LaunchesWhile* one = nullptr;
+    return one;
+  }
+  const std::function<bool()> wanted_;
+  LaunchesWhile* const before_;
+  bool left_ = false;
+};
+inline LaunchOutcome not_made() { return {"left: nobody wants it any more", Ended::lost}; }
+
 /// Runs launches outside this process: in a worker that may crash or hang and is then replaced.
 class Launcher {
  public:

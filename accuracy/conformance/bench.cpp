@@ -7,6 +7,7 @@
 #include <bit>
 #include <chrono>
 #include <filesystem>
+#include <mutex>
 
 #include "accuracy/case/job.hpp"
 #include "accuracy/conformance/deaths.hpp"
@@ -109,12 +110,16 @@ Problem Bench::problem(const ConformanceCase& c) const {
 }
 
 LaunchOutcome Bench::run(GuardedLaunch& launch) const {
+  Hangs* const hangs = options_.hangs.get();
+  const auto turn = hangs ? hangs->turn() : std::unique_lock<std::mutex>();
+  if (!LaunchesWhile::go_on()) return not_made();
   const auto begin = std::chrono::steady_clock::now();
   LaunchOutcome outcome = launch.run();
   const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - begin,
                                  took = outcome.took.count() > 0 ? outcome.took : waited;
   count(outcome, took);
-  if (outcome.ok() && options_.hangs) options_.hangs->came_back(launch.problem().V);
+  if (hangs && (outcome.ok() || outcome.ended == Ended::fault)) hangs->answered();
+  if (hangs && outcome.ok()) hangs->came_back(launch.problem().V);
   if (outcome.ok() || outcome.ended == Ended::crashed)
     saw(launch.problem(), launch.layout().offset, !outcome.ok(), took);
   return outcome;
@@ -128,7 +133,7 @@ void Bench::count(const LaunchOutcome& outcome, std::chrono::nanoseconds took) c
   if (outcome.ended == Ended::crashed) {
     ++patience_->crashes;
     patience_->crashing_ns += took.count();
-    if (options_.hangs) options_.hangs->saw_crash();
+    if (options_.hangs) options_.hangs->saw_crash(says_no(outcome.kind));
   }
   if (outcome.ended != Ended::hung) return;
   ++patience_->hangs;
@@ -140,8 +145,11 @@ void Bench::count(const LaunchOutcome& outcome, std::chrono::nanoseconds took) c
     options_.tell(fmt::format("{}: a launch hung after {:.0f} s", variant_.key(),
                               std::chrono::duration<double>(took).count()));
   else if (n == Hangs::kShown)
-    options_.tell(fmt::format("{}: {} launches hung: hanging ones may take {} s more, then the rest is left",
-                              variant_.key(), n, Hangs::kMostNs / 1'000'000'000));
+    options_.tell(
+        options_.hangs->over()
+            ? fmt::format("{}: {} launches hung, and none came back: the rest is left", variant_.key(), n)
+            : fmt::format("{}: {} launches hung: hanging ones may take {} s more, then the rest is left",
+                          variant_.key(), n, Hangs::kMostNs / 1'000'000'000));
 }
 
 Layout Bench::fit(const ConformanceCase& c, const Layout& layout) const {

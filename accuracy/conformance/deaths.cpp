@@ -40,6 +40,12 @@ Obstacle Deaths::leaves_out(std::int64_t V, std::int64_t alignment, std::uint64_
   return obstacle(Why::not_tried, fmt::format("V = {}: {} launches like it ended the process", V, deaths_));
 }
 
+std::string Hangs::why() const {
+  return count_ > 0 ? fmt::format("left, because {} launches of this kernel hung", count())
+                    : fmt::format("left, because the first {} launches of this kernel crashed",
+                                  static_cast<int>(all_crashes_));
+}
+
 bool says_no(const Record& r) {
   const CheckResult* const first = first_failed(r);
   return first && first->check == Check::launch && !first->of_measurement && r.status != Status::hung &&

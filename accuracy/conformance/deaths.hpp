@@ -55,13 +55,14 @@ class Deaths {
 /// True if the launch of the case itself was refused (kernels/fault_kind.hpp).
 bool says_no(const Record& r);
 
-/// Three cases show that a kernel hangs. From then on, hanging launches may take 6 seconds together; then
+/// Three cases show that a kernel hangs. From then on, hanging launches may take 2 seconds together; then
 /// the rest is left. Launches that come back cost nothing here, so a kernel that hangs at some sizes is
-/// judged at the others.
+/// judged at the others. A kernel that never answered is left at once after three hangs, or 24 crashes. Until
+/// one launch has answered, launches are made one at a time, so that no two hang at once.
 class Hangs {
  public:
-  static constexpr int kShown = 3;
-  static constexpr std::int64_t kMostNs = 6'000'000'000;
+  static constexpr int kShown = 3, kMostCrashes = 24;
+  static constexpr std::int64_t kMostNs = 2'000'000'000;
 
   /// A launch that hung, and how long it was waited for.
   void saw(std::chrono::nanoseconds took) {
@@ -69,7 +70,14 @@ class Hangs {
     ++count_;
   }
   /// A launch that ended its process, in the current run of the search.
-  void saw_crash() { ++crashes_; }
+  /// `refused`: it ended in a way by which kernels and machines refuse a launch (says_no).
+  void saw_crash(bool refused = false) {
+    ++crashes_;
+    if (refused)
+      answered();
+    else
+      ++all_crashes_;
+  }
   void forget_crashes() { crashes_ = 0; }
   bool crashed() const { return crashes_ > 0; }
   /// A launch of rows of this length that came back.
@@ -81,16 +89,32 @@ class Hangs {
     const std::lock_guard<std::mutex> lock(mutex_);
     return came_back_.contains(V);
   }
+  /// A launch that came back, or was refused.
+  void answered() { answered_ = true; }
+  bool has_answered() const { return answered_; }
+  /// Held during a launch. It holds nothing once a launch has answered.
+  std::unique_lock<std::mutex> turn() {
+    std::unique_lock<std::mutex> lock(turn_, std::defer_lock);
+    if (!answered_) lock.lock();
+    if (answered_ && lock) lock.unlock();
+    return lock;
+  }
   bool shown() const { return count_ >= kShown; }
-  bool over() const { return shown() && spent_ns_ >= kMostNs; }
+  bool over() const {
+    return (shown() && (spent_ns_ >= kMostNs || !answered_)) || (!answered_ && all_crashes_ >= kMostCrashes);
+  }
+  /// What the rest is left for.
+  std::string why() const;
   /// Nothing more is launched, if it is shown.
   void leave() { spent_ns_ = kMostNs; }
   int count() const { return count_; }
 
  private:
-  std::atomic<int> count_{0}, crashes_{0};
+  std::atomic<int> count_{0}, crashes_{0}, all_crashes_{0};
+  std::atomic<bool> answered_{false};
   std::atomic<std::int64_t> spent_ns_{0};
   mutable std::mutex mutex_;
+  std::mutex turn_;
   std::unordered_set<std::int64_t> came_back_;
 };
 

@@ -109,14 +109,20 @@ std::vector<std::int64_t> shape_sizes(Extent extent) {
   return {sizes.begin(), sizes.end()};
 }
 
-std::vector<std::int64_t> sizes_between(Extent extent) {
+std::vector<std::int64_t> sizes_between(Extent extent, bool on_gpu) {
   std::set<std::int64_t> sizes;
   if (extent == Extent::quick) {
     // 7 and 61 share no divisor with a power of two, so every remainder occurs once per cycle.
-    for (std::int64_t V = 131; V <= 4096; V += V < 520 ? 1 : V < 1100 ? 7 : 61) sizes.insert(V);
+    for (std::int64_t V = 131; V <= 4096; V += on_gpu || V < 520 ? 1 : V < 1100 ? 7 : 61) sizes.insert(V);
     for (const std::int64_t V : shape_sizes(extent)) sizes.erase(V);
   }
   return {sizes.begin(), sizes.end()};
+}
+
+std::vector<std::int64_t> sizes_of_every_remainder() {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t i = 0; i < 256; ++i) sizes.push_back(33000 + 257 * i);
+  return sizes;
 }
 
 std::vector<std::int64_t> drawn_sizes(Extent extent, std::uint64_t seed) {

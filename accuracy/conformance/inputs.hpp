@@ -40,10 +40,13 @@ std::span<const Vocabulary> vocabularies();
 /// True for those that the quick look tries on the host too: GPT-2, Llama 2 and 3, Qwen.
 bool is_common(const Vocabulary& v);
 
-/// Row lengths between those of the quick look (within 2 of a multiple of 32 or of a power of two): every
-/// length to 520, then every seventh to 1100, then every 61st to 4096. They give different tails for any tile
-/// size.
-std::vector<std::int64_t> sizes_between(Extent extent);
+/// Row lengths between those of the quick look (within 2 of a multiple of 32 or of a power of two). On a GPU
+/// every length to 4096; on the host every one to 520, then every seventh to 1100, then every 61st: they give
+/// different tails for any tile size.
+std::vector<std::int64_t> sizes_between(Extent extent, bool on_gpu);
+/// Row lengths beyond 2^15: each remainder by 256 once, and each multiple of 256 among the remainders by
+/// 4096.
+std::vector<std::int64_t> sizes_of_every_remainder();
 
 /// One random row length for every half octave from 128 to 131072 (quick: for every octave to 16384), drawn
 /// by the seed; every other one is a multiple of 8. A list of round numbers would miss a fault behind a

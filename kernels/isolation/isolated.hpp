@@ -26,6 +26,8 @@ struct IsolationOptions {
   double timeout_seconds = kUsualTimeout;
   std::string worker = {};  // executable with the `worker` verb; default: $ASSAY_WORKER, or this `assay`
   bool sandbox = true;      // false: never in a sandbox
+  /// True: the shared object was compiled for this GPU, so that its first launch there compiles nothing.
+  bool made_for_gpu = false;
   /// True: the sandbox that a worker has which may use a GPU, on any machine. Tests want it.
   bool as_on_a_gpu = false;
 };

@@ -103,7 +103,7 @@ void Supervisor::drop_worker() {
   look_last();
   process_.reset();
   device_.forget_worker();
-  remembers_ = of_parts_ = launched_ = false;
+  remembers_ = of_parts_ = launched_ = ready_ = false;
   shapes_.clear();
 }
 
@@ -119,17 +119,27 @@ void Supervisor::be_patient(double times) {
 }
 
 double Supervisor::patience() const {
-  // Launches of a right kernel take a thousandth of this or less. The first one of a worker on a device waits
-  // for its context and its module; on the executor a block has up to 1,024 fibers, however short its row.
+  // Launches of a right kernel take a thousandth of this or less. The first one of a worker on a device may
+  // compile a module that was not made for this GPU; on the executor a block has up to 1,024 fibers, however
+  // short its row.
   constexpr double kLeast = 3, kFirst = 10, kOfAnElement = 10e-6, kOnDevice = 2e-6;
   if (allowed_ > 0) return allowed_;
   double usual = times_ * options_.timeout_seconds;
   if (elements_ >= 0 && options_.timeout_seconds == kUsualTimeout)
-    usual = times_ * std::min(kUsualTimeout,
-                              (on_device_ && !launched_ ? kFirst : kLeast) +
-                                  (on_device_ ? kOnDevice : kOfAnElement) * static_cast<double>(elements_));
+    usual =
+        times_ * std::min(kUsualTimeout,
+                          (on_device_ && !launched_ && !(ready_ && options_.made_for_gpu) ? kFirst : kLeast) +
+                              (on_device_ ? kOnDevice : kOfAnElement) * static_cast<double>(elements_));
   // A kernel that has hung once will hang again: the rest of its cases is not worth the full wait each time.
   return hung_ && times_ <= 1 ? std::min(usual, std::max(1.0, 20 * slowest_)) : usual;
+}
+
+void Supervisor::await_context() {
+  if (!on_device_ || ready_ || !begins_ahead()) return;
+  Settle request;
+  request.on_device = 1;
+  ask<Settled>(request);
+  ready_ = true;
 }
 
 double Supervisor::first_patience() const {

@@ -168,7 +168,9 @@ class Supervisor {
   void look_last();
   double patience() const;        // seconds that one answer may take
   double first_patience() const;  // the same where the worker may have to compile
-  double on_the_wall() const;     // further seconds, by the wall clock
+  /// The first launch of a worker on a device does not wait for the worker's context.
+  void await_context();
+  double on_the_wall() const;  // further seconds, by the wall clock
   bool first_of_its_shape(std::uint32_t entry, const Problem& problem, const Images& images);
   Process::Patience waiting();
   void expect_shared(const Launch& request);
@@ -251,6 +253,7 @@ class Supervisor {
   bool remembers_ = false;
   bool of_parts_ = false;  // the worker was kept for more launches in parts
   bool launched_ = false;  // the worker has come back from a launch
+  bool ready_ = false;     // it has its context on the device
   std::vector<std::byte> remembered_[kSlots][kBuffers];
   std::mutex workspaces_mutex_;
   std::map<std::array<std::int64_t, 11>, std::uint64_t> workspaces_;

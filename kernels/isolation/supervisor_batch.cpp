@@ -70,6 +70,7 @@ void Supervisor::after_batch(const std::shared_ptr<DiedTogether>& died, LaunchOu
 void Supervisor::make_batch(const std::vector<InBatch*>& items) {
   if (failed_batches_ >= kMostFailedBatches) return;
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (!LaunchesWhile::go_on()) return;
   for (const auto& [thread, of] : callers_)
     if (!of.workspace_failure.ok()) return;
   // What befalls a batch befalls none of its launches: they are made again.
@@ -105,6 +106,7 @@ bool Supervisor::try_batch(const std::vector<InBatch*>& items, LaunchOutcome& de
   if (of_parts_) drop_worker();
   start();
   on_device_ = true;
+  await_context();
   elements_ = 0;
   auto request = std::make_unique<Batch>();
   std::vector<Images*> images;

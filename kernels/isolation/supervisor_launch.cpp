@@ -68,6 +68,7 @@ Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& 
       launch_in_batch(entry, variant, problem, *images[0], options, outcomes[0], died))
     return outcomes;
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (!LaunchesWhile::go_on()) return {not_made(), not_made()};
   const auto begun = std::chrono::steady_clock::now();
   const auto all = [&](const LaunchOutcome& o) { outcomes = {o, o}; };
   if (!caller().workspace_failure.ok()) {
@@ -84,6 +85,7 @@ Outcomes Supervisor::launch(std::uint32_t entry, bool on_device, const Variant& 
         if (of_parts_) drop_worker();
         start();
         on_device_ = on_device;
+        await_context();
         elements_ = problem.rows * (on_device ? problem.V : std::max<std::int64_t>(problem.V, 1024));
         earlier = changed_since_last();
         // One fiber per thread: 65,536 blocks of 256 threads take the executor ten seconds on an idle core.

@@ -49,7 +49,10 @@ class Axes {
   Contract all() {
     sizes([](SizePart p) { return p == SizePart::rows; });
     sizes([](SizePart p) { return p == SizePart::V; });
-    add("rows x V", of(group("big")), l_.max_elements > 0,
+    const auto of_elements = [](const Record& r) {
+      return r.group == "big" && r.rows * r.V > std::int64_t{1} << 30;
+    };
+    add("rows x V", of(of_elements), l_.max_elements > 0,
         l_.max_elements > 0 ? fmt::format("rows x V at most {}", l_.max_elements) : "any");
     sizes([](SizePart p) { return p != SizePart::rows && p != SizePart::V; });
     add("alignment", layout([](const Setup& s) { return s.off_alignment(); }), l_.alignment > 1,

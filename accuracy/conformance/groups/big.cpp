@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problems with more elements than 31 or 32 bits can count: many rows, or one long row. Only the rows, or the
-// columns of the one row, that are judged are written before and read after the launch. On the host executor,
-// only the blocks that own the judged rows are run.
+// Problems with more elements than 31 or 32 bits can count: many rows, or one long row. On a GPU also many
+// rows of the lengths that people use: a kernel may be chosen by rows and V, and statistics may lie in a ring
+// of too few rows. Only the rows, or the columns of the one row, that are judged are written before and read
+// after the launch. On the host executor, only the blocks that own the judged rows are run.
 //
 // The one row is -inf except for a few logits at places where an index may wrap. Leaving out logits of -inf
 // changes no exact result. So the judged columns alone have the row's softmax, and the ordinary checks judge
@@ -43,6 +44,34 @@ constexpr double kTrialsSeconds = 4;  // no third trial begins after this
 constexpr double kSeconds = 120, kTooLong = 45, kFullSeconds = 1200, kFullTooLong = 900;
 
 bool one_row(const ConformanceCase& c) { return c.family == kFewFinite; }
+
+/// Rows of a length that is in use, in a launch of at most this many elements: a gigabyte or two.
+constexpr std::int64_t kMostOfMany = std::int64_t{1} << 29;
+constexpr double kManySeconds = 10;
+bool is_many(const ConformanceCase& c) { return !one_row(c) && c.rows * c.V <= kMostOfMany; }
+
+/// The number of rows that a launch of vocabulary length has: more than two rows for each multiprocessor.
+constexpr std::int64_t kRowsOfVocabulary = 1056;
+/// Lengths at which kernels take different paths, and numbers of rows beyond 2^13 and 2^16.
+constexpr std::int64_t kPaths[] = {7,    33,   64,   100,  128,  256,  300,  512,   768,   1000,
+                                   1024, 1500, 2048, 3000, 4096, 5003, 8192, 10007, 16384, 32768};
+constexpr std::int64_t kManyRows[] = {8200, 70001};
+
+/// The first and last rows, and in short rows some around multiples of the 132 multiprocessors of a GPU.
+std::vector<std::int64_t> rows_among_many(const ConformanceCase& c) {
+  std::set<std::int64_t> rows = {0, c.rows - 1};
+  if (c.V <= 1 << 14)
+    for (const std::int64_t r : {std::int64_t{1}, std::int64_t{131}, std::int64_t{132}, std::int64_t{263},
+                                 std::int64_t{264}, c.rows / 2, c.rows - 2})
+      if (r > 0 && r < c.rows) rows.insert(r);
+  return {rows.begin(), rows.end()};
+}
+
+/// Two launches that need most of the memory at once would take it from each other.
+std::mutex& one_at_a_time() {
+  static std::mutex mutex;
+  return mutex;
+}
 
 /// The first and last row, and the rows where the number of elements before them passes 2^31 and 2^32.
 std::vector<std::int64_t> chosen_rows(const ConformanceCase& c) {
@@ -98,7 +127,11 @@ Record judged(Bench& bench, Launcher& launcher, const ConformanceCase& c, Small&
   if (big.no_room()) return bench.unsupported(c, big.no_room());
   for (std::size_t i = 0; i < rows.size(); ++i)
     big.choose(rows[i], small.inputs.logits(), static_cast<std::int64_t>(i), small.part.columns);
-  const PartOutcome o = launcher.launch_parts(bench.variant(), big.problem(), big.parts(), options);
+  const PartOutcome o = [&] {
+    std::unique_lock<std::mutex> lock(one_at_a_time(), std::defer_lock);
+    if (is_many(c)) lock.lock();
+    return launcher.launch_parts(bench.variant(), big.problem(), big.parts(), options);
+  }();
   if (!o.no_room.empty()) return bench.unsupported(c, no_room_of(o), o.wants);
   bench.count(o.launch);
 
@@ -142,7 +175,8 @@ Record went_wrong(const Bench& bench, const ConformanceCase& c, const LaunchOutc
 Record many_rows(Bench& bench, Launcher& launcher, const ConformanceCase& c) {
   const Variant& v = bench.variant();
   PartOptions options{{}, 0, bench.options().patience * kSeconds};
-  const std::vector<std::int64_t> rows = chosen_rows(c);
+  const std::vector<std::int64_t> rows = is_many(c) ? rows_among_many(c) : chosen_rows(c);
+  if (is_many(c)) options = {{}, 0, bench.options().patience * kManySeconds, true};
   if (on_host(v.backend) || v.on_executor) {
     const auto begin = std::chrono::steady_clock::now();
     const BlockOwners owners = block_owners(v, launcher, bench.problem(c), options.seconds);
@@ -230,11 +264,11 @@ void run_big(Bench& bench, const std::vector<ConformanceCase>& cases) {
     return bench.emit(0, bench.unsupported(c, obstacle(Why::launcher, "it makes no launches in parts")));
   Bench here = bench.with(apart);
   if (const Obstacle why = here.outside(c, {})) return bench.emit(0, bench.unsupported(c, why));
+  // Its worker is kept for the next one, and a usual launch would need another.
+  if (is_many(c)) return bench.emit(0, many_rows(here, *launcher, c));
   if (const LaunchOutcome few = here.few_rows_first(c, 0); !few.ok())
     return bench.emit(0, wrong(here, c, few, Check::launch));
-  // Two such launches at once would take each other's memory.
-  static std::mutex one_at_a_time;
-  const std::lock_guard<std::mutex> lock(one_at_a_time);
+  const std::lock_guard<std::mutex> lock(one_at_a_time());
   bench.emit(0, one_row(c) ? long_row(here, *launcher, c) : many_rows(here, *launcher, c));
 }
 
@@ -245,20 +279,25 @@ std::vector<Unit> plan_big(const Planning& p) {
   // Its parts have no gradients, and are not squares.
   if (!not_plain_rows(p.variant, op_of(p)).empty()) return units;
   const bool device = !on_host(p.variant.backend) && !p.variant.on_executor;
-  // There is enough memory, but it takes longer than a quick look.
-  if (device && p.extent == Extent::quick && !p.named) return units;
+  // What takes longer than a quick look is left out.
+  const bool few = device && p.extent == Extent::quick && !p.named;
   const auto add = [&](const std::string& family, std::int64_t V, std::int64_t rows) {
     // Only the finite logits of the long row have an order.
     Pick pick = pick_of(p, V);
     if (family == kFewFinite) pick.k = std::min(pick.k, static_cast<int>(kFiniteLogits));
     units.push_back({{{family, V, rows, op_of(p), pick}}, run_big, 1e9, true});
+    // They begin one after another, so that few workers are started, and the largest takes its memory first.
+    if (ConformanceCase& c = units.back().cases[0]; is_many(c))
+      units.back().exclusive = false, units.back().weight = 1e8 + static_cast<double>(rows * V);
   };
   const bool long_asked = p.narrow.family == kFewFinite;
   if (!long_asked)
-    for (const std::int64_t V : sizes_of(p, {1024, kLonger[0], kLonger[1], kLonger[2]})) {
+    for (const std::int64_t V :
+         sizes_of(p, few ? std::vector<std::int64_t>{1024}
+                         : std::vector<std::int64_t>{1024, kLonger[0], kLonger[1], kLonger[2]})) {
       if (V < 2 || V >= kTwo31) continue;
       std::vector<std::int64_t> counts = {kTwo31 / V + 3};
-      if (V < kLonger[0] || p.narrow.V) counts.push_back(kTwo32 / V + 3);
+      if (!few && (V < kLonger[0] || p.narrow.V)) counts.push_back(kTwo32 / V + 3);
       // If the declared limit is where an index wraps, its edge is tried.
       const std::int64_t most = p.variant.limits.max_elements;
       if ((most == kTwo31 - 1 || most == kTwo32 - 1) && V < kLonger[0])
@@ -266,15 +305,27 @@ std::vector<Unit> plan_big(const Planning& p) {
       for (const std::int64_t rows : rows_of(p, counts))
         for (const std::string& family : families_of(p, {"normal_1"})) add(family, V, rows);
     }
+  if (!long_asked && device && !p.narrow.V && !p.narrow.rows) {
+    std::set<std::pair<std::int64_t, std::int64_t>> many;
+    for (const std::int64_t V : sizes_of(p, {std::begin(kPaths), std::end(kPaths)}))
+      for (const std::int64_t rows : rows_of(p, {std::begin(kManyRows), std::end(kManyRows)}))
+        many.emplace(V, rows);
+    for (const Vocabulary& v : vocabularies())
+      for (const std::int64_t V : sizes_of(p, {v.V}))
+        for (const std::int64_t rows : rows_of(p, {kRowsOfVocabulary})) many.emplace(V, rows);
+    for (const auto& [V, rows] : many)
+      if (V >= 2 && rows >= 2 && rows * V <= kMostOfMany)
+        for (const std::string& family : families_of(p, {"normal_1"})) add(family, V, rows);
+  }
   // Column numbers that f32 cannot represent; this is fast everywhere.
   if (!p.narrow.V && p.narrow.rows.value_or(1) == 1 && (long_asked || p.narrow.family.empty()) &&
-      p.extent != Extent::quick)
+      (device || p.extent != Extent::quick))
     for (const std::int64_t V : sizes_of(p, {kPastFloat}))
       if (V >= 1024) add(kFewFinite, V, 1);
   // The executor takes a minute or more, and as much memory as the outputs need.
   const bool this_one =
       p.narrow.V && (*p.narrow.V >= kTwo31 || *p.narrow.V == kPastFloat) && p.narrow.rows.value_or(1) == 1;
-  const bool all = !p.narrow.V && !p.narrow.rows && (device || p.extent == Extent::full);
+  const bool all = !few && !p.narrow.V && !p.narrow.rows && (device || p.extent == Extent::full);
   if (long_asked || (p.narrow.family.empty() && (this_one || all)))
     for (const std::int64_t V : p.narrow.V ? std::vector<std::int64_t>{*p.narrow.V}
                                            : std::vector<std::int64_t>{kTwo31 + 3, kTwo32 + 3})

@@ -38,8 +38,10 @@ std::span<const Group> groups() {
       {"batch", "The same row in other batches and places.", plan_batch, false, Stage::later, true},
       {"schedules", "Other orders of threads, warps and blocks (host executor).", plan_schedules, false,
        Stage::later},
-      {"big", "More than 2^31 and 2^32 elements: offsets that 32 bits do not hold.", plan_big, false,
-       Stage::later},
+      {"big",
+       "Many rows of every length in use (on a GPU); more than 2^31 and 2^32 elements: offsets that 32 bits "
+       "do not hold.",
+       plan_big, false, Stage::later},
       {kLaunchesGroup,
        "A launch of each kind and nothing else, for a tool that watches: outputs are not judged.",
        plan_launches, true},

@@ -59,18 +59,28 @@ std::vector<Unit> plan_shapes(const Planning& p) {
                           : std::vector<std::int64_t>{family == kShifted ? 3 : 1}));
     }
   if (p.narrow.V) return units;
-  // One row of one family each; its logits differ for every dtype.
-  for (const std::int64_t V : sizes_between(p.extent))
-    for (const std::string& family : families_of(p, {"normal_1"})) add(V, family, rows_of(p, {1}));
-  // The lengths that kernels are called with. Nothing is searched there, so they wait for a contract.
   const bool host = on_host(p.variant.backend) || p.variant.on_executor;
+  // A few rows of one family each; its logits differ for every dtype. On a GPU these are many, and the first
+  // cases show a limit as well: so they wait for a contract.
+  std::size_t before = units.size();
+  const auto wait = [&] {
+    for (std::size_t i = before; i < units.size(); ++i) units[i].later = true;
+  };
+  for (const std::int64_t V : sizes_between(p.extent, !host))
+    for (const std::string& family : families_of(p, {"normal_1"}))
+      add(V, family, rows_of(p, {host || V % 3 == 0 ? 1 : V % 3 == 1 ? 3 : 7}));
+  if (!host)
+    for (const std::int64_t V : sizes_of_every_remainder())
+      for (const std::string& family : families_of(p, {"normal_1"})) add(V, family, rows_of(p, {1}));
+  if (!host) wait();
+  // The lengths that kernels are called with. Nothing is searched there.
+  before = units.size();
   for (const Vocabulary& v : vocabularies()) {
     if (host && p.extent == Extent::quick && !is_common(v)) continue;
-    const std::size_t before = units.size();
     for (const std::string& family : families_of(p, {"normal_1", kPeakAtEnds}))
       add(v.V, family, rows_of(p, {family == kPeakAtEnds ? 3 : 1}));
-    for (std::size_t i = before; i < units.size(); ++i) units[i].later = true;
   }
+  wait();
   return units;
 }
 

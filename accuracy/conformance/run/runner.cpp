@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <future>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "accuracy/status.hpp"
@@ -74,16 +77,26 @@ void Runner::run(const Variant& first, const std::function<Variant()>& make, int
   const bool by_stage = options_.hold && workers_for(plan_.units.size(), threads) < 4;
   const bool shares = threads > 1 && first.launcher && first.launcher->shares_launches();
   failed_ = holds_ = wrong_ = stopped_ = false;
-  Lane own, together{.shared = true};
-  for (std::size_t i = 0; i < plan_.units.size(); ++i) {
-    const PlannedUnit& p = plan_.units[i];
-    const Stage stage = stage_of(p);
-    if (begun_[i] || stage > up_to) continue;
-    Lane& lane = shares && may_share(p) ? together : own;
-    lane.at.push_back(i);
-    lane.units.push_back({.weight = by_stage && stage != Stage::first ? p.unit.weight * 1e-30 : p.unit.weight,
-                          .exclusive = p.unit.exclusive});
-  }
+  Lane own, together;
+  const auto plan_lanes = [&] {
+    own = {}, together = {.shared = true};
+    for (std::size_t i = 0; i < plan_.units.size(); ++i) {
+      const PlannedUnit& p = plan_.units[i];
+      const Stage stage = stage_of(p);
+      if (begun_[i] || stage > up_to) continue;
+      Lane& lane = shares && may_share(p) ? together : own;
+      lane.at.push_back(i);
+      lane.units.push_back(
+          {.weight = by_stage && stage != Stage::first ? p.unit.weight * 1e-30 : p.unit.weight,
+           .exclusive = p.unit.exclusive});
+    }
+  };
+  plan_lanes();
+  // Its worker begins while the first one works.
+  std::future<Variant> another;
+  if (!together.at.empty() && !own.at.empty()) another = std::async(std::launch::async, make);
+  run_first(first, up_to);
+  plan_lanes();
   const auto same = [&] { return first; };
   if (together.at.empty() || own.at.empty()) {
     if (!own.at.empty()) run_lane(own, threads, first, make);
@@ -93,16 +106,40 @@ void Runner::run(const Variant& first, const std::function<Variant()>& make, int
   bool scarce = false;  // of processes; then the units wait for the one worker
   parallel_for(2, 2, [&](std::size_t lane) {
     if (lane == 0) return run_lane(together, kThreadsOfACore * threads, first, same);
-    std::optional<Variant> another;
+    std::optional<Variant> second;
     try {
-      another = make();
+      second = another.get();
     } catch (const EnvironmentError&) {
       scarce = true;
       return;
     }
-    run_lane(own, std::min(threads, kWorkersBeside), *another, make);
+    run_lane(own, std::min(threads, kWorkersBeside), *second, make);
   });
   if (scarce) run_lane(own, 1, first, make);
+}
+
+void Runner::run_first(const Variant& first, Stage up_to) {
+  if (!options_.hangs || !first.launcher) return;
+  // Few elements, and a length at which a kernel for few lengths works.
+  constexpr std::int64_t kFew = 1 << 13;
+  std::vector<std::size_t> small;
+  for (std::size_t i = 0; i < plan_.units.size(); ++i) {
+    const PlannedUnit& p = plan_.units[i];
+    if (!begun_[i] && stage_of(p) <= up_to && may_share(p) &&
+        std::ranges::all_of(p.unit.cases, [](const ConformanceCase& c) { return c.V * c.rows <= kFew; }))
+      small.push_back(i);
+  }
+  const auto order = [&](std::size_t i) {
+    const Unit& u = plan_.units[i].unit;
+    return std::tuple(-std::countr_zero(static_cast<std::uint64_t>(u.cases[0].V)), u.weight, i);
+  };
+  std::ranges::sort(small, {}, order);
+  Bench bench(first, options_);
+  for (const std::size_t i : small) {
+    if (options_.hangs->has_answered() || options_.hangs->over()) return;
+    begun_[i] = 1;
+    run_unit(bench, plan_.units[i], false);
+  }
 }
 
 void Runner::run_lane(const Lane& lane, int threads, const Variant& first,
@@ -175,9 +212,11 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p, bool shared) {
   std::vector<bool> emitted(all.size(), false);
   // Cases that failed, undisturbed, with launches that were made together with others'.
   std::vector<std::pair<std::size_t, Record>> doubted;
+  const LaunchesWhile wanted([this] { return !(options_.hangs && options_.hangs->over()); });
   disturbance_of(bench.variant());
   bench.enter(*p.group, patience, [&](std::size_t n, Record r) {
     const std::size_t i = place[n];
+    if (wanted.left()) return;
     emitted[i] = true;
     const Disturbance d = disturbance_of(bench.variant());
     if (shared && r.status == Status::fail && !d.any() && agreed_ < kAgreed) {
@@ -214,7 +253,7 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p, bool shared) {
     r.why = why[i].empty() ? Why::left : Why::device;
     r.reason = !why[i].empty() ? why[i]
                : options_.hangs && options_.hangs->over()
-                   ? fmt::format("left, because {} launches of this kernel hung", options_.hangs->count())
+                   ? options_.hangs->why()
                    : fmt::format("the group was ended after {} crashes and {} hangs", patience.crashes.load(),
                                  patience.hangs.load());
     keep(bench, all[i], r, {});
@@ -224,12 +263,13 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p, bool shared) {
 
 void Runner::look_alone(Bench& bench, const PlannedUnit& p, std::size_t i, Record among) {
   const ConformanceCase& c = p.unit.cases[i];
+  const LaunchesWhile wanted([this] { return !(options_.hangs && options_.hangs->over()); });
   std::optional<Record> by_itself;
   bench.enter(*p.group, patience_.at(p.group), [&](std::size_t, Record r) { by_itself = std::move(r); });
   p.unit.run(bench, {c});
   // What is wrong only among others is wrong all the same: launches on one stream disturb each other. A
   // second look that shows nothing changes nothing.
-  const bool agrees = !disturbance_of(bench.variant()).any() && by_itself &&
+  const bool agrees = !wanted.left() && !disturbance_of(bench.variant()).any() && by_itself &&
                       (by_itself->status == Status::fail || by_itself->status == Status::crashed);
   agreed_ += agrees;
   Record r = agrees ? std::move(*by_itself) : std::move(among);
