@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <sstream>
+#include <string>
+#include <utility>
 
 #if defined(ASSAY_WITH_CUDA)
 #include <cuda_runtime_api.h>
@@ -160,26 +162,36 @@ int lock(int file, int how) {
   return r;
 }
 
+/// Opens the file of a place, or makes it. Returns -1 if that cannot be done.
+int place(const std::string& path) {
+  // In a shared folder another user's file can be opened but not created again. Workers must not inherit it.
+  constexpr int kHow = O_RDONLY | O_CLOEXEC | O_NOFOLLOW;
+  int file = open(path.c_str(), kHow);
+  if (file < 0 && errno == ENOENT) {
+    file = open(path.c_str(), kHow | O_CREAT, 0444);
+    // Overrides the umask, so that every user can open the file. It is empty.
+    if (file >= 0) fchmod(file, 0444);
+  }
+  return file;
+}
+
 }  // namespace
 
 DeviceLock::DeviceLock(const std::string& device, const std::function<void()>& waits,
                        const std::filesystem::path& folder) {
   const std::string path = (folder / ("assay-" + device + ".lock")).string();
-  // In a shared folder another user's file can be opened but not created again. Workers must not inherit it.
-  constexpr int kHow = O_RDONLY | O_CLOEXEC | O_NOFOLLOW;
-  file_ = open(path.c_str(), kHow);
-  if (file_ < 0 && errno == ENOENT) {
-    file_ = open(path.c_str(), kHow | O_CREAT, 0444);
-    // Overrides the umask, so that every user can open the file. It is empty.
-    if (file_ >= 0) fchmod(file_, 0444);
+  bool said = false;
+  for (int n = kPlaces - 1; n >= 0; --n) {
+    const int next = place(n == 0 ? path : path + "." + std::to_string(n));
+    int got = next < 0 ? -1 : lock(next, LOCK_EX | LOCK_NB);
+    if (got != 0 && next >= 0 && errno == EWOULDBLOCK) {
+      if (!std::exchange(said, true)) waits();
+      got = lock(next, LOCK_EX);
+    }
+    if (file_ >= 0) close(file_);
+    file_ = next;
+    held_ = got == 0;
   }
-  if (file_ < 0) return;
-  if (lock(file_, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return;
-    waits();
-    if (lock(file_, LOCK_EX) != 0) return;
-  }
-  held_ = true;
 }
 
 DeviceLock::~DeviceLock() {

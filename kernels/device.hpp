@@ -38,9 +38,13 @@ std::string device_identity();
 int device_count();
 
 /// Allows one check at a time on one GPU. It is an advisory lock on a file with the device's name in /tmp,
-/// whatever $TMPDIR says. It holds among the processes that share that folder, and ends with its process.
+/// whatever $TMPDIR says. It holds among the processes that share that folder, and ends with its process. Who
+/// comes first is served first: a process that waits holds one of a row of places, each a file, and moves on
+/// when the place before it is free. Only one process waits for a place. The last place is an exception, when
+/// all are taken.
 class DeviceLock {
  public:
+  static constexpr int kPlaces = 16;
   /// Waits until no other process holds the lock of this device. If it must wait, it first calls `waits`
   /// once. If the file cannot be created there is no lock, and held() is false.
   DeviceLock(const std::string& device, const std::function<void()>& waits,
@@ -52,7 +56,7 @@ class DeviceLock {
   bool held() const { return held_; }
 
  private:
-  int file_ = -1;
+  int file_ = -1;  // the device's own: the first place
   bool held_ = false;
 };
 

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -248,6 +249,29 @@ TEST_F(DeviceLocks, TheSecondWaitsForTheFirstOfTheSameDevice) {
   second.join();
   EXPECT_TRUE(has);
   EXPECT_EQ(said, 1);
+}
+
+TEST_F(DeviceLocks, WhoComesFirstIsServedFirst) {
+  auto first = std::make_unique<DeviceLock>(
+      "GPU-1", [] {}, folder);
+  std::vector<int> served, all;
+  std::mutex mutex;
+  std::vector<std::thread> others;
+  for (int n = 0; n + 1 < DeviceLock::kPlaces; ++n) {
+    std::atomic<bool> waits{false};
+    others.emplace_back([&, n] {
+      const DeviceLock lock(
+          "GPU-1", [&] { waits = true; }, folder);
+      const std::lock_guard<std::mutex> guard(mutex);
+      served.push_back(n);
+    });
+    all.push_back(n);
+    for (int i = 0; i < 1000 && !waits; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ASSERT_TRUE(waits);
+  }
+  first.reset();
+  for (std::thread& t : others) t.join();
+  EXPECT_EQ(served, all);
 }
 
 TEST_F(DeviceLocks, GoesWithItsProcessEvenOneThatIsKilled) {

@@ -37,7 +37,8 @@ struct Vocabulary {
 };
 /// All that are known, ascending.
 std::span<const Vocabulary> vocabularies();
-/// True for those that the quick look tries on the host too: GPT-2, Llama 2 and 3, Qwen.
+/// True for those that the quick look tries on the host too, and on a GPU with many rows: GPT-2, Llama 2 and
+/// 3, Qwen.
 bool is_common(const Vocabulary& v);
 
 /// Row lengths between those of the quick look (within 2 of a multiple of 32 or of a power of two). On a GPU

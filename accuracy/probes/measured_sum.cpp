@@ -27,6 +27,9 @@ using namespace probe;
 /// Rows longer than this are not measured: the rows for one leaf would take gigabytes.
 constexpr std::int64_t kLongestMeasured = std::int64_t{1} << 22;
 
+/// Up to this length a GPU is asked for twice as many leaves.
+constexpr std::int64_t kManyLeaves = 1 << 14;
+
 /// The largest value of the dtype that is at most x.
 double just_below(Dtype dtype, double x) {
   const double nearest = round_to(dtype, x);
@@ -262,14 +265,23 @@ MeasuredSum measure(const Variant& v, std::int64_t V, std::int64_t at_least) {
   for (int k = 0; k < scales + 2; ++k) {
     t.push_back(just_below(v.dtype, std::log(terms.u) - k * std::log(2.0) - 1e-4));
   }
-  const bool quick = v.on_executor || on_host(v.backend);
+  const bool quick = v.on_executor || on_host(v.backend) || V > kManyLeaves;
   double most = 0;
   std::string at, refuted;
   bool tried_few = false;
+  // All rows but for the leaf, where they have a 0.
+  Tensor logits(v.dtype, scales + 2, V);
+  for (int k = 0; k < scales + 2; ++k) {
+    const std::uint64_t bits = encode(v.dtype, t[static_cast<std::size_t>(k)]);
+    for (std::int64_t j = 0; j < V; ++j) store_bits(v.dtype, logits.row(k), j, bits);
+  }
+  std::optional<std::int64_t> zeros;
   for (const std::int64_t leaf : leaves(V, quick ? 8 : 16)) {
-    Tensor logits(v.dtype, scales + 2, V);
-    for (int k = 0; k < scales + 2; ++k)
-      for (std::int64_t j = 0; j < V; ++j) logits.set(k, j, j == leaf ? 0 : t[static_cast<std::size_t>(k)]);
+    for (int k = 0; k < scales + 2; ++k) {
+      if (zeros) logits.set(k, *zeros, t[static_cast<std::size_t>(k)]);
+      logits.set(k, leaf, 0);
+    }
+    zeros = leaf;
     const Output got = launch_on(v, logits, 1, {}, at_least);
     if (!got.skipped.empty()) return not_measured("outside the declared limits: " + got.skipped);
     if (!got.fault.empty()) return launch_failed(got, V);

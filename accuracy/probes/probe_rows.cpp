@@ -61,10 +61,16 @@ Output launch_on(const Variant& variant, const Tensor& logits, int k, const Laun
   layout.launch = options;
   GuardedLaunch run(variant, problem, logits, layout);
   o.skipped = beyond_limits(variant, run.problem());
+  std::vector<double> x(static_cast<std::size_t>(logits.V));
+  const auto decode_logits = [&](std::int64_t r) {
+    with_unsigned(size_of(logits.dtype), [&](auto zero) {
+      const auto* const bits = reinterpret_cast<const decltype(zero)*>(logits.row(r));
+      for (std::size_t j = 0; j < x.size(); ++j) x[j] = decode(logits.dtype, bits[j]);
+    });
+  };
   for (std::int64_t r = 0; r < logits.rows && o.skipped.empty(); ++r) {
-    std::vector<double> row;
-    for (std::int64_t j = 0; j < logits.V; ++j) row.push_back(logits.at(r, j));
-    o.skipped = outside_values(variant, row);
+    decode_logits(r);
+    o.skipped = outside_values(variant, x);
   }
   if (!o.skipped.empty()) return o;
   if (const LaunchOutcome outcome = run.run(); !outcome.ok()) {
@@ -92,12 +98,11 @@ Output launch_on(const Variant& variant, const Tensor& logits, int k, const Laun
     } else if (variant.op == Op::softmax || variant.op == Op::softmax_topk) {
       // If several logits are the largest, top-k may return any of them: takes the first one that it
       // returned.
-      std::int64_t top = 0;
-      for (std::int64_t j = 1; j < logits.V; ++j) {
-        const double x = logits.at(r, j), most = logits.at(r, top);
-        if (x > most || (x == most && std::isnan(value[top]) && !std::isnan(value[j]))) top = j;
-      }
-      o.m.push_back(logits.V > 0 ? logits.at(r, top) : -kInf);
+      decode_logits(r);
+      std::size_t top = 0;
+      for (std::size_t j = 1; j < x.size(); ++j)
+        if (x[j] > x[top] || (x[j] == x[top] && std::isnan(value[top]) && !std::isnan(value[j]))) top = j;
+      o.m.push_back(logits.V > 0 ? x[top] : -kInf);
       o.d.push_back(logits.V > 0 ? 1 / value[top] : 0);
     }
   }

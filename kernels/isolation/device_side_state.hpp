@@ -165,7 +165,7 @@ inline LaunchOutcome DeviceSide::State::put_parts(const PartBuffer& b, Memory& m
   std::byte* const payload = m.data + kPartGuard;
   cudaError_t e = cudaMemsetAsync(m.data, 0xff, kPartGuard, stream);
   if (e == cudaSuccess) e = cudaMemsetAsync(payload + b.payload, 0xff, kPartGuard, stream);
-  std::vector<std::byte> first(std::min(b.payload, std::uint64_t{1} << 20));
+  std::vector<std::byte> first(std::min(b.payload, std::uint64_t{1} << 16));
   for (std::size_t i = 0; i < first.size(); ++i)
     first[i] = static_cast<std::byte>(b.fill >> 8 * (i % b.element));
   if (e == cudaSuccess)

@@ -22,7 +22,7 @@ inline constexpr double kUsualTimeout = 20;  // seconds
 struct IsolationOptions {
   /// The time limit of one launch, and of loading. It counts the worker's own time (warm_process.hpp), times
   /// its share of the device. After it the worker is ended, and the outcome is `hung`. The usual limit is
-  /// that of long launches: a short one gets 3 s and 10 us an element (2 us on a GPU).
+  /// that of long launches: a short one gets 3 s and 10 us an element (on a GPU 2 s and 2 us).
   double timeout_seconds = kUsualTimeout;
   std::string worker = {};  // executable with the `worker` verb; default: $ASSAY_WORKER, or this `assay`
   bool sandbox = true;      // false: never in a sandbox

@@ -122,14 +122,14 @@ double Supervisor::patience() const {
   // Launches of a right kernel take a thousandth of this or less. The first one of a worker on a device may
   // compile a module that was not made for this GPU; on the executor a block has up to 1,024 fibers, however
   // short its row.
-  constexpr double kLeast = 3, kFirst = 10, kOfAnElement = 10e-6, kOnDevice = 2e-6;
+  constexpr double kLeast = 3, kLeastOnDevice = 2, kFirst = 10, kOfAnElement = 10e-6, kOnDevice = 2e-6;
   if (allowed_ > 0) return allowed_;
+  const bool may_compile = !launched_ && !(ready_ && options_.made_for_gpu);
+  const double least = !on_device_ ? kLeast : may_compile ? kFirst : kLeastOnDevice;
   double usual = times_ * options_.timeout_seconds;
   if (elements_ >= 0 && options_.timeout_seconds == kUsualTimeout)
-    usual =
-        times_ * std::min(kUsualTimeout,
-                          (on_device_ && !launched_ && !(ready_ && options_.made_for_gpu) ? kFirst : kLeast) +
-                              (on_device_ ? kOnDevice : kOfAnElement) * static_cast<double>(elements_));
+    usual = times_ * std::min(kUsualTimeout, least + (on_device_ ? kOnDevice : kOfAnElement) *
+                                                         static_cast<double>(elements_));
   // A kernel that has hung once will hang again: the rest of its cases is not worth the full wait each time.
   return hung_ && times_ <= 1 ? std::min(usual, std::max(1.0, 20 * slowest_)) : usual;
 }

@@ -230,7 +230,7 @@ class Supervisor {
   std::uint64_t base_ = 0;                         // where the worker maps the arena's regions
   std::uint32_t sequence_ = 0;
   bool hung_ = false;           // it has hung before
-  double slowest_ = 0;          // the longest time until an answer, in seconds
+  double slowest_ = 0;          // the longest time of a launch that came back, in seconds
   double allowed_ = 0;          // seconds for the launch in progress; 0: as in the options
   std::int64_t elements_ = -1;  // of the launch in progress
   double times_ = 1;            // factor on the usual patience
@@ -278,8 +278,9 @@ const Answer& Supervisor::answer_to(std::uint32_t sequence) {
   const auto asked = std::chrono::steady_clock::now();
   const Process::Heard heard = process_->hear(answer_, length, waiting(), &used);
   if (heard == Process::Heard::message) {
-    slowest_ =
-        std::max(slowest_, std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count());
+    if (std::is_same_v<Request, Launch> || std::is_same_v<Request, Batch>)
+      slowest_ =
+          std::max(slowest_, std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count());
     if (std::is_same_v<Request, Launch>)
       caller().disturbance.ended_seconds = std::max(caller().disturbance.ended_seconds, used);
     if (arena_->excess() > 0) lose(Process::Heard::excessive);

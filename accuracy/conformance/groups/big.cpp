@@ -307,15 +307,18 @@ std::vector<Unit> plan_big(const Planning& p) {
     }
   if (!long_asked && device && !p.narrow.V && !p.narrow.rows) {
     std::set<std::pair<std::int64_t, std::int64_t>> many;
-    for (const std::int64_t V : sizes_of(p, {std::begin(kPaths), std::end(kPaths)}))
-      for (const std::int64_t rows : rows_of(p, {std::begin(kManyRows), std::end(kManyRows)}))
-        many.emplace(V, rows);
+    const auto plan = [&](std::int64_t usual, std::int64_t rows) {
+      for (const std::int64_t V : sizes_of(p, {usual}))
+        for (const std::int64_t n : rows_of(p, {rows}))
+          if (V >= 2 && n >= 2 && n * V <= kMostOfMany) many.emplace(V, n);
+    };
+    for (const std::int64_t V : kPaths)
+      for (const std::int64_t rows : kManyRows)
+        if (!few || (rows == kManyRows[1]) == (V * kManyRows[1] <= kMostOfMany)) plan(V, rows);
     for (const Vocabulary& v : vocabularies())
-      for (const std::int64_t V : sizes_of(p, {v.V}))
-        for (const std::int64_t rows : rows_of(p, {kRowsOfVocabulary})) many.emplace(V, rows);
+      if (!few || is_common(v)) plan(v.V, kRowsOfVocabulary);
     for (const auto& [V, rows] : many)
-      if (V >= 2 && rows >= 2 && rows * V <= kMostOfMany)
-        for (const std::string& family : families_of(p, {"normal_1"})) add(family, V, rows);
+      for (const std::string& family : families_of(p, {"normal_1"})) add(family, V, rows);
   }
   // Column numbers that f32 cannot represent; this is fast everywhere.
   if (!p.narrow.V && p.narrow.rows.value_or(1) == 1 && (long_asked || p.narrow.family.empty()) &&

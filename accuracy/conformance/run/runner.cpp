@@ -99,7 +99,7 @@ void Runner::run(const Variant& first, const std::function<Variant()>& make, int
   plan_lanes();
   const auto same = [&] { return first; };
   if (together.at.empty() || own.at.empty()) {
-    if (!own.at.empty()) run_lane(own, threads, first, make);
+    if (!own.at.empty()) run_lane(own, shares ? std::min(threads, 1 + kWorkersBeside) : threads, first, make);
     if (!together.at.empty()) run_lane(together, kThreadsOfACore * threads, first, same);
     return;
   }

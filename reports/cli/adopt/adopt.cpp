@@ -191,7 +191,7 @@ static void add_adopt_command(CLI::App& app, int& status) {
   add_run_seed(*c, o->seed, "seed of the inputs and of the search");
   add_timeout(
       *c, o->targets.timeout_seconds,
-      "seconds of its own time, not of the clock, after which a launch is hung; without it one of few elements gets less, from 3 on");
+      "seconds of its own time, not of the clock, after which a launch is hung; without it one of few elements gets less, from 2 on");
   add_out(*c, o->frame.out, "folder for certificate.json, its page, its badge, and what each step writes")
       ->capture_default_str();
   add_frame_options(*c, o->frame);

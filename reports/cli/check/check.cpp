@@ -219,7 +219,7 @@ static void add_check_command(CLI::App& app, int& status) {
   add_run_seed(*c, o->seed);
   add_timeout(
       *c, o->targets.timeout_seconds,
-      "seconds of its own time, not of the clock, after which a launch is hung; without it one of few elements gets less, from 3 on")
+      "seconds of its own time, not of the clock, after which a launch is hung; without it one of few elements gets less, from 2 on")
       ->take_last();  // overrides the one in a reproduce line
   add_out(*c, o->frame.out,
           "folder for records.jsonl, summary.md and index.html (out/check; of one case out/case)");

@@ -124,7 +124,9 @@ Watching& racecheck(const Variant& variant, const std::string& target, std::uint
 std::optional<Watched> result_of(Watching& w, const conformance::Hangs* hangs) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   while (w.result.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready)
-    if (hangs && (hangs->shown() || (hangs->crashed() && std::chrono::steady_clock::now() > end))) return {};
+    if (hangs &&
+        (hangs->shown() || hangs->over() || (hangs->crashed() && std::chrono::steady_clock::now() > end)))
+      return {};
   return w.result.get();
 }
 
