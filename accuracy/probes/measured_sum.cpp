@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <tuple>
@@ -330,7 +331,12 @@ double additions_on_path(const double* lost, int scales) {
 
 MeasuredSum measured_sum(const Variant& variant, std::int64_t V, std::int64_t rows) {
   static std::mutex mutex;
-  static std::map<std::tuple<std::string, std::int64_t, std::int64_t>, MeasuredSum> known;
+  // Whoever wants what another thread is measuring waits for it.
+  struct Known {
+    std::mutex measuring;
+    std::optional<MeasuredSum> sum;
+  };
+  static std::map<std::tuple<std::string, std::int64_t, std::int64_t>, std::shared_ptr<Known>> all;
   // Outputs that were fetched in parts have no launcher. That is no fault of the kernel.
   if (!variant.launcher && !variant.run) return {0, "its launches are made in parts"};
   // Without an origin, one name may stand for several kernels.
@@ -338,15 +344,18 @@ MeasuredSum measured_sum(const Variant& variant, std::int64_t V, std::int64_t ro
   // Other limits lead to other launches, so they are part of the key.
   const std::tuple<std::string, std::int64_t, std::int64_t> who{
       variant.key() + " " + variant.origin + " " + declaration_of(variant), V, rows};
+  std::shared_ptr<Known> known;
   {
     const std::lock_guard lock(mutex);
-    if (const auto it = known.find(who); it != known.end()) return it->second;
+    std::shared_ptr<Known>& one = all[who];
+    if (!one) one = std::make_shared<Known>();
+    known = one;
   }
+  const std::lock_guard lock(known->measuring);
+  if (known->sum) return *known->sum;
   MeasuredSum m = measure(variant, V, rows);
   // A launch that was lost for want of memory or time may succeed next time.
-  if (m.went_wrong.ended == Ended::lost) return m;
-  const std::lock_guard lock(mutex);
-  known.emplace(who, m);
+  if (m.went_wrong.ended != Ended::lost) known->sum = m;
   return m;
 }
 

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "accuracy/verdict/checker.hpp"
@@ -51,6 +54,48 @@ TEST(Verdict, AColumnThatIsLeftOutOfTheSumIsProved) {
       check_case(stranger(without_a_column), rows_of("constant", Dtype::f32, 50257, 1), Op::softmax, 0);
   EXPECT_EQ(equal.status, Status::fail) << equal.reason;
   EXPECT_GT(equal.max_bound_ratio, 10) << "the sum of equal logits is exact";
+}
+
+/// Runs here, as if on a GPU. Notes the lengths of rows in launches of several.
+class AsOnAGpu final : public HereLauncher {
+ public:
+  AsOnAGpu(Variant inner, std::set<std::int64_t>& lengths) : inner_(std::move(inner)), lengths_(lengths) {}
+  LaunchOutcome launch(const Variant&, const Problem& p, Images& images, const LaunchOptions& o) override {
+    if (p.rows > 1) lengths_.insert(p.V);
+    return assay::launch(inner_, p, images, o);
+  }
+  bool on_device() const override { return true; }
+
+ private:
+  Variant inner_;
+  std::set<std::int64_t>& lengths_;
+};
+
+TEST(Verdict, OnAGpuASumIsMeasuredAtTheLengthsBesideIt) {
+  const auto check = [](RowKernel kernel, std::int64_t V, std::set<std::int64_t>& lengths) {
+    Variant v = stranger(kernel);
+    v.launcher = std::make_shared<AsOnAGpu>(v, lengths);
+    return check_case(v, rows_of("normal_1", Dtype::f32, V, 1), Op::softmax, 0);
+  };
+  // A serial sum that is off by 100 roundings, as one of 32 additions is not.
+  static constexpr auto off = [](const float* x, float* p, std::int64_t V) {
+    two_pass(x, p, V);
+    for (std::int64_t i = 0; i < V; ++i) p[i] *= 1.000006f;
+  };
+  std::set<std::int64_t> lengths;
+  const Record r = check(off, 3000, lengths);
+  EXPECT_EQ(r.status, Status::pass) << r.reason;
+  EXPECT_EQ(lengths, (std::set<std::int64_t>{2048, 3072}));
+  ASSERT_FALSE(r.evidence.empty());
+  EXPECT_TRUE(r.evidence.back().starts_with("judged as the sum that was measured: height 2047 at V = 2048 ("))
+      << r.evidence.back();
+  // What does not pass so is measured at its own length.
+  lengths.clear();
+  EXPECT_EQ(check(without_a_column, 5000, lengths).status, Status::fail);
+  EXPECT_TRUE(lengths.contains(5000));
+  lengths.clear();
+  EXPECT_EQ(check(off, 2048, lengths).status, Status::pass);
+  EXPECT_EQ(lengths, std::set<std::int64_t>{2048});
 }
 
 // The order of additions depends on the values, as it may.

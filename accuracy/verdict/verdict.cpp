@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "accuracy/probes/measured_sum.hpp"
 #include "accuracy/verdict/checker.hpp"
@@ -81,6 +83,8 @@ class Verdict {
 
     // A measurement needs a plain sum of exps.
     const std::string other = not_plain_rows(variant_, op_);
+    if (other.empty())
+      if (std::optional<Record> r = held_to_neighbours()) return *std::move(r);
     MeasuredSum seen = !other.empty()      ? MeasuredSum{0, other}
                        : options_.launches ? measured(0)
                                            : MeasuredSum{0, "outputs alone"};
@@ -201,35 +205,78 @@ class Verdict {
     return concluded(serial);
   }
 
+  /// On a GPU, where a measurement is made of many launches that take turns with others: the record, if the
+  /// outputs pass as a sum of no more additions than were measured at the lengths next to V, the smaller of
+  /// both. These lengths are powers of two and half as much more, so each is measured once for many V. Empty
+  /// if they do not pass so; then the sum is measured at V itself.
+  std::optional<Record> held_to_neighbours() {
+    const std::int64_t V = case_.V();
+    if (!options_.launches || !on_device(variant_) || V < kLong) return {};
+    const auto low = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(V)));
+    const bool upper = V >= low + low / 2;
+    const std::int64_t below = upper ? low + low / 2 : low, above = upper ? 2 * low : low + low / 2;
+    if (V == below) return {};
+    MeasuredSum least = measured_sum(variant_, below, 0);
+    const MeasuredSum other = measured_sum(variant_, above, 0);
+    for (const MeasuredSum* const m : {&std::as_const(least), &other})
+      if (m->height == 0 || !m->refuted.empty() || !m->went_wrong.ok()) return {};
+    const bool first = least.height <= other.height;
+    if (!first) least = other;
+    Judged limited = within(least);
+    // What is proved needs no measurement.
+    if (!limited.passes()) {
+      std::optional<Record> r = proved(limited);
+      if (r) r->evidence.push_back(least.saw);
+      return r;
+    }
+    if (limited.weak()) return {};
+    return as_measured(limited, least, first ? below : above);
+  }
+
+  /// The record, if a row that no serial sum explains is found.
+  std::optional<Record> proved(const Judged& limited) {
+    const std::optional<RaisedColumn> proof = proof_of(limited);
+    if (!proof) return {};
+    Record r = concluded(limited);
+    r.left_out = proof->left_out ? std::optional(proof->column) : std::nullopt;
+    r.reason += ": " + proof->detail;
+    r.evidence.push_back(proof->detail);
+    return r;
+  }
+
+  /// Judged as that sum, with an allowance.
+  Judged within(const MeasuredSum& seen, double* height = nullptr, double* merges = nullptr) {
+    // Only some of many leaves were tried, so a quarter and a few more additions are allowed.
+    const double most = std::ceil(1.25 * static_cast<double>(seen.height)) + 8;
+    // No tree of so few levels holds V terms: a wider accumulator hides the others.
+    const bool hidden = static_cast<double>(seen.height) < std::log2(static_cast<double>(case_.V()));
+    const double likely = std::min(most, likely_height(static_cast<double>(seen.height)));
+    if (height) *height = most;
+    if (merges) *merges = hidden ? kInf : most;
+    Judged limited = judged({.height = likely, .merges = hidden ? kInf : most});
+    return limited.passes() && limited.weak() ? sharper(std::move(limited)) : std::move(limited);
+  }
+  Record as_measured(const Judged& limited, const MeasuredSum& seen, std::int64_t V) {
+    Record r = concluded(limited);
+    r.evidence.push_back(fmt::format("judged as the sum that was measured: height {} at V = {} ({})",
+                                     seen.height, V, seen.saw));
+    return r;
+  }
+
   /// `outside`: set to true if this sum does not explain the outputs, but a serial sum does.
   Record held_to(const MeasuredSum& seen, bool& outside) {
     outside = false;
-    // Only some of many leaves were tried, so a quarter and a few more additions are allowed.
-    const double height = std::ceil(1.25 * static_cast<double>(seen.height)) + 8;
+    double height = 0, merges = 0;
+    Judged limited = within(seen, &height, &merges);
+    if (limited.passes() && !limited.weak()) return as_measured(limited, seen, case_.V());
     const std::string what = fmt::format("height {} at V = {}", seen.height, case_.V());
-    // No tree of so few levels holds V terms: a wider accumulator hides the others.
-    const bool hidden = static_cast<double>(seen.height) < std::log2(static_cast<double>(case_.V()));
-    const double likely = std::min(height, likely_height(static_cast<double>(seen.height))),
-                 merges = hidden ? kInf : height;
-    Judged limited = judged({.height = likely, .merges = merges});
-    if (limited.passes() && limited.weak()) limited = sharper(std::move(limited));
-    if (limited.passes() && !limited.weak()) {
-      Record r = concluded(limited);
-      r.evidence.push_back(fmt::format("judged as the sum that was measured: {} ({})", what, seen.saw));
-      return r;
-    }
     Judged serial = judged({});
     if (!serial.passes()) return concluded(serial);
     outside = true;
     const bool unlikely = limited.passes() || judged({.height = height, .merges = merges}).passes();
-    Record r = record_;
-    if (std::optional<RaisedColumn> proof = proof_of(limited)) {
-      r = concluded(limited);
-      r.left_out = proof->left_out ? std::optional(proof->column) : std::nullopt;
-      r.reason += ": " + proof->detail;
-      r.evidence.push_back(proof->detail);
-    } else {
-      r = concluded(serial);
+    std::optional<Record> proof = proved(limited);
+    Record r = proof ? *std::move(proof) : concluded(serial);
+    if (!proof) {
       if (r.status != Status::pass && r.status != Status::inconclusive) return r;
       r.behaves_like =
           fmt::format("{} the sum that was measured ({}); --declare 'height=V' if the kernel sums serially",

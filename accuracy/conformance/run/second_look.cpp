@@ -31,7 +31,8 @@ void confirm(Runner& run, const std::vector<std::size_t>& cases, const Variant& 
   if (!open.empty())
     for (const std::size_t i : cases)
       if (run.records[i].status == Status::not_run && !run.disturbed[i].any()) open.push_back(i);
-  bool shown = false;
+  // Of a kernel that never answered, all launches were made one at a time, each in a new process.
+  bool shown = hangs && hangs->shown() && !hangs->has_answered();
   // More than 1: the full wait, even of a worker that has hung before.
   const bool many = hangs && hangs->shown();
   variant.launcher->be_patient(many ? 1.01 : kTimes);
