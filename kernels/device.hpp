@@ -41,7 +41,7 @@ int device_count();
 /// whatever $TMPDIR says. It holds among the processes that share that folder, and ends with its process. Who
 /// comes first is served first: a process that waits holds one of a row of places, each a file, and moves on
 /// when the place before it is free. Only one process waits for a place. The last place is an exception, when
-/// all are taken.
+/// all are taken. A process that is stopped while it waits keeps those behind it waiting.
 class DeviceLock {
  public:
   static constexpr int kPlaces = 16;

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -257,17 +258,18 @@ TEST_F(DeviceLocks, WhoComesFirstIsServedFirst) {
   std::vector<int> served, all;
   std::mutex mutex;
   std::vector<std::thread> others;
+  std::array<std::atomic<bool>, DeviceLock::kPlaces> waits{};
   for (int n = 0; n + 1 < DeviceLock::kPlaces; ++n) {
-    std::atomic<bool> waits{false};
+    std::atomic<bool>& waiting = waits[static_cast<std::size_t>(n)];
     others.emplace_back([&, n] {
       const DeviceLock lock(
-          "GPU-1", [&] { waits = true; }, folder);
+          "GPU-1", [&] { waiting = true; }, folder);
       const std::lock_guard<std::mutex> guard(mutex);
       served.push_back(n);
     });
     all.push_back(n);
-    for (int i = 0; i < 1000 && !waits; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    ASSERT_TRUE(waits);
+    for (int i = 0; i < 1000 && !waiting; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_TRUE(waiting);
   }
   first.reset();
   for (std::thread& t : others) t.join();

@@ -118,7 +118,6 @@ LaunchOutcome Bench::run(GuardedLaunch& launch) const {
   const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - begin,
                                  took = outcome.took.count() > 0 ? outcome.took : waited;
   count(outcome, took);
-  if (hangs && (outcome.ok() || outcome.ended == Ended::fault)) hangs->answered();
   if (hangs && outcome.ok()) hangs->came_back(launch.problem().V);
   if (outcome.ok() || outcome.ended == Ended::crashed)
     saw(launch.problem(), launch.layout().offset, !outcome.ok(), took);
@@ -130,6 +129,7 @@ void Bench::saw(const Problem& p, std::int64_t offset, bool died, std::chrono::n
 }
 
 void Bench::count(const LaunchOutcome& outcome, std::chrono::nanoseconds took) const {
+  if (options_.hangs && (outcome.ok() || outcome.ended == Ended::fault)) options_.hangs->answered();
   if (outcome.ended == Ended::crashed) {
     ++patience_->crashes;
     patience_->crashing_ns += took.count();

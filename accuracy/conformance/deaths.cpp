@@ -41,9 +41,9 @@ Obstacle Deaths::leaves_out(std::int64_t V, std::int64_t alignment, std::uint64_
 }
 
 std::string Hangs::why() const {
-  return count_ > 0 ? fmt::format("left, because {} launches of this kernel hung", count())
-                    : fmt::format("left, because the first {} launches of this kernel crashed",
-                                  static_cast<int>(all_crashes_));
+  return shown() ? fmt::format("left, because {} launches of this kernel hung", count())
+                 : fmt::format("left, because the first {} launches of this kernel crashed",
+                               static_cast<int>(all_crashes_));
 }
 
 bool says_no(const Record& r) {

@@ -58,7 +58,7 @@ bool says_no(const Record& r);
 /// Three cases show that a kernel hangs. From then on, hanging launches may take 2 seconds together; then
 /// the rest is left. Launches that come back cost nothing here, so a kernel that hangs at some sizes is
 /// judged at the others. A kernel that never answered is left at once after three hangs, or 6 crashes. Until
-/// one launch has answered, launches are made one at a time, so that no two hang at once.
+/// one launch has answered, the launches of cases are made one at a time.
 class Hangs {
  public:
   static constexpr int kShown = 3, kMostCrashes = 6;

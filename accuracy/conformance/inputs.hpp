@@ -45,8 +45,7 @@ bool is_common(const Vocabulary& v);
 /// every length to 4096; on the host every one to 520, then every seventh to 1100, then every 61st: they give
 /// different tails for any tile size.
 std::vector<std::int64_t> sizes_between(Extent extent, bool on_gpu);
-/// Row lengths beyond 2^15: each remainder by 256 once, and each multiple of 256 among the remainders by
-/// 4096.
+/// Row lengths beyond 2^15: each remainder by 256 once; the remainders by 4096 lie in every sixteenth of it.
 std::vector<std::int64_t> sizes_of_every_remainder();
 
 /// One random row length for every half octave from 128 to 131072 (quick: for every octave to 16384), drawn

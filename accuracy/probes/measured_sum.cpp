@@ -115,7 +115,8 @@ std::string off_in_rows_of_few(const Variant& v, const Terms& terms, const Outpu
 
 /// The first, the last, the middle, and some that follow no stride.
 std::vector<std::int64_t> leaves(std::int64_t V, int count) {
-  std::vector<std::int64_t> at = {0, V - 1, V / 2, 1};
+  std::vector<std::int64_t> at = {V - 1};
+  if (count > 2) at = {0, V - 1, V / 2, 1};
   std::uint64_t state = static_cast<std::uint64_t>(V) + turned_by_seed();
   while (std::ssize(at) < count) {
     state = next_in_no_order(state);
@@ -246,7 +247,7 @@ MeasuredSum measure_chain(const Variant& v, const Terms& terms, std::int64_t V, 
   return {static_cast<std::int64_t>(height), at};
 }
 
-MeasuredSum measure(const Variant& v, std::int64_t V, std::int64_t at_least) {
+MeasuredSum measure(const Variant& v, std::int64_t V, std::int64_t at_least, bool two) {
   const auto not_measured = [](std::string why) { return MeasuredSum{0, std::move(why)}; };
   if (V < 2) return {1, "one term"};
   if (V > kLongestMeasured) return not_measured(fmt::format("rows of {} are too long to measure", V));
@@ -277,7 +278,7 @@ MeasuredSum measure(const Variant& v, std::int64_t V, std::int64_t at_least) {
     for (std::int64_t j = 0; j < V; ++j) store_bits(v.dtype, logits.row(k), j, bits);
   }
   std::optional<std::int64_t> zeros;
-  for (const std::int64_t leaf : leaves(V, quick ? 8 : 16)) {
+  for (const std::int64_t leaf : leaves(V, two ? 2 : quick ? 8 : 16)) {
     for (int k = 0; k < scales + 2; ++k) {
       if (zeros) logits.set(k, *zeros, t[static_cast<std::size_t>(k)]);
       logits.set(k, leaf, 0);
@@ -329,21 +330,21 @@ double additions_on_path(const double* lost, int scales) {
   return additions;
 }
 
-MeasuredSum measured_sum(const Variant& variant, std::int64_t V, std::int64_t rows) {
+MeasuredSum measured_sum(const Variant& variant, std::int64_t V, std::int64_t rows, bool few) {
   static std::mutex mutex;
   // Whoever wants what another thread is measuring waits for it.
   struct Known {
     std::mutex measuring;
     std::optional<MeasuredSum> sum;
   };
-  static std::map<std::tuple<std::string, std::int64_t, std::int64_t>, std::shared_ptr<Known>> all;
+  static std::map<std::tuple<std::string, std::int64_t, std::int64_t, bool>, std::shared_ptr<Known>> all;
   // Outputs that were fetched in parts have no launcher. That is no fault of the kernel.
   if (!variant.launcher && !variant.run) return {0, "its launches are made in parts"};
   // Without an origin, one name may stand for several kernels.
-  if (variant.origin.empty()) return measure(variant, V, rows);
+  if (variant.origin.empty()) return measure(variant, V, rows, few);
   // Other limits lead to other launches, so they are part of the key.
-  const std::tuple<std::string, std::int64_t, std::int64_t> who{
-      variant.key() + " " + variant.origin + " " + declaration_of(variant), V, rows};
+  const std::tuple<std::string, std::int64_t, std::int64_t, bool> who{
+      variant.key() + " " + variant.origin + " " + declaration_of(variant), V, rows, few};
   std::shared_ptr<Known> known;
   {
     const std::lock_guard lock(mutex);
@@ -353,7 +354,7 @@ MeasuredSum measured_sum(const Variant& variant, std::int64_t V, std::int64_t ro
   }
   const std::lock_guard lock(known->measuring);
   if (known->sum) return *known->sum;
-  MeasuredSum m = measure(variant, V, rows);
+  MeasuredSum m = measure(variant, V, rows, few);
   // A launch that was lost for want of memory or time may succeed next time.
   if (m.went_wrong.ended != Ended::lost) known->sum = m;
   return m;

@@ -29,8 +29,9 @@ struct MeasuredSum {
 
 /// Launches the variant on rows of V logits, with at least `rows` rows in each launch, because a launcher may
 /// use another kernel for many rows than for few. The result is kept: each V and number of rows is measured
-/// once.
-MeasuredSum measured_sum(const Variant& variant, std::int64_t V, std::int64_t rows = 0);
+/// once. `few`: only two places of the 0 are tried, of eight or more. This takes a fifth of the launches, and
+/// may miss the longest path.
+MeasuredSum measured_sum(const Variant& variant, std::int64_t V, std::int64_t rows = 0, bool few = false);
 
 /// An upper bound of the additions on the path of one leaf, from the leaves that are lost at each scale.
 /// `lost[k]` counts the leaves that vanished when 2^k of them together were just below half an ulp of 1. A

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -84,7 +83,7 @@ class Verdict {
     // A measurement needs a plain sum of exps.
     const std::string other = not_plain_rows(variant_, op_);
     if (other.empty())
-      if (std::optional<Record> r = held_to_neighbours()) return *std::move(r);
+      if (std::optional<Record> r = held_to_few_leaves()) return *std::move(r);
     MeasuredSum seen = !other.empty()      ? MeasuredSum{0, other}
                        : options_.launches ? measured(0)
                                            : MeasuredSum{0, "outputs alone"};
@@ -206,31 +205,20 @@ class Verdict {
   }
 
   /// On a GPU, where a measurement is made of many launches that take turns with others: the record, if the
-  /// outputs pass as a sum of no more additions than were measured at the lengths next to V, the smaller of
-  /// both. These lengths are powers of two and half as much more, so each is measured once for many V. Empty
-  /// if they do not pass so; then the sum is measured at V itself.
-  std::optional<Record> held_to_neighbours() {
-    const std::int64_t V = case_.V();
-    if (!options_.launches || !on_device(variant_) || V < kLong) return {};
-    const auto low = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(V)));
-    const bool upper = V >= low + low / 2;
-    const std::int64_t below = upper ? low + low / 2 : low, above = upper ? 2 * low : low + low / 2;
-    if (V == below) return {};
-    MeasuredSum least = measured_sum(variant_, below, 0);
-    const MeasuredSum other = measured_sum(variant_, above, 0);
-    for (const MeasuredSum* const m : {&std::as_const(least), &other})
-      if (m->height == 0 || !m->refuted.empty() || !m->went_wrong.ok()) return {};
-    const bool first = least.height <= other.height;
-    if (!first) least = other;
-    Judged limited = within(least);
-    // What is proved needs no measurement.
+  /// outputs pass as the sum that a few launches show, which is no longer than the measured one, or if they
+  /// are proved wrong. Else empty; then the sum is measured.
+  std::optional<Record> held_to_few_leaves() {
+    if (!options_.launches || !on_device(variant_) || case_.V() < kLong) return {};
+    const MeasuredSum few = measured_sum(variant_, case_.V(), 0, true);
+    if (few.height == 0 || !few.refuted.empty() || !few.went_wrong.ok()) return {};
+    Judged limited = within(few);
     if (!limited.passes()) {
       std::optional<Record> r = proved(limited);
-      if (r) r->evidence.push_back(least.saw);
+      if (r) r->evidence.push_back(few.saw);
       return r;
     }
     if (limited.weak()) return {};
-    return as_measured(limited, least, first ? below : above);
+    return as_measured(limited, few);
   }
 
   /// The record, if a row that no serial sum explains is found.
@@ -256,10 +244,10 @@ class Verdict {
     Judged limited = judged({.height = likely, .merges = hidden ? kInf : most});
     return limited.passes() && limited.weak() ? sharper(std::move(limited)) : std::move(limited);
   }
-  Record as_measured(const Judged& limited, const MeasuredSum& seen, std::int64_t V) {
+  Record as_measured(const Judged& limited, const MeasuredSum& seen) {
     Record r = concluded(limited);
     r.evidence.push_back(fmt::format("judged as the sum that was measured: height {} at V = {} ({})",
-                                     seen.height, V, seen.saw));
+                                     seen.height, case_.V(), seen.saw));
     return r;
   }
 
@@ -268,7 +256,7 @@ class Verdict {
     outside = false;
     double height = 0, merges = 0;
     Judged limited = within(seen, &height, &merges);
-    if (limited.passes() && !limited.weak()) return as_measured(limited, seen, case_.V());
+    if (limited.passes() && !limited.weak()) return as_measured(limited, seen);
     const std::string what = fmt::format("height {} at V = {}", seen.height, case_.V());
     Judged serial = judged({});
     if (!serial.passes()) return concluded(serial);

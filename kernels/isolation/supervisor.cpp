@@ -120,26 +120,29 @@ void Supervisor::be_patient(double times) {
 
 double Supervisor::patience() const {
   // Launches of a right kernel take a thousandth of this or less. The first one of a worker on a device may
-  // compile a module that was not made for this GPU; on the executor a block has up to 1,024 fibers, however
-  // short its row.
-  constexpr double kLeast = 3, kLeastOnDevice = 2, kFirst = 10, kOfAnElement = 10e-6, kOnDevice = 2e-6;
+  // compile a module that was not made for this GPU, or start libraries; on the executor a block has up to
+  // 1,024 fibers, however short its row.
+  constexpr double kLeast = 3, kLeastOnDevice = 2, kFirst = 10, kFirstOfItsOwn = 5, kOfAnElement = 10e-6,
+                   kOnDevice = 2e-6;
   if (allowed_ > 0) return allowed_;
-  const bool may_compile = !launched_ && !(ready_ && options_.made_for_gpu);
-  const double least = !on_device_ ? kLeast : may_compile ? kFirst : kLeastOnDevice;
+  const double least = !on_device_                       ? kLeast
+                       : launched_                       ? kLeastOnDevice
+                       : ready_ && options_.made_for_gpu ? kFirstOfItsOwn
+                                                         : kFirst;
   double usual = times_ * options_.timeout_seconds;
   if (elements_ >= 0 && options_.timeout_seconds == kUsualTimeout)
     usual = times_ * std::min(kUsualTimeout, least + (on_device_ ? kOnDevice : kOfAnElement) *
                                                          static_cast<double>(elements_));
   // A kernel that has hung once will hang again: the rest of its cases is not worth the full wait each time.
-  return hung_ && times_ <= 1 ? std::min(usual, std::max(1.0, 20 * slowest_)) : usual;
+  // (The next worker gets its usual time to begin.)
+  return hung_ && times_ <= 1 && elements_ >= 0 ? std::min(usual, std::max(1.0, 20 * slowest_)) : usual;
 }
 
 void Supervisor::await_context() {
   if (!on_device_ || ready_ || !begins_ahead()) return;
   Settle request;
   request.on_device = 1;
-  ask<Settled>(request);
-  ready_ = true;
+  ready_ = ask<Settled>(request).fault.plain().empty();
 }
 
 double Supervisor::first_patience() const {

@@ -59,6 +59,10 @@ PartOutcome Supervisor::launch_parts(std::uint32_t entry, bool on_device, const 
                                      const PartOptions& options) {
   const std::lock_guard<std::mutex> lock(mutex_);
   PartOutcome outcome;
+  if (!LaunchesWhile::go_on()) {
+    outcome.launch = not_made();
+    return outcome;
+  }
   if (!caller().workspace_failure.ok()) {
     outcome.launch = std::exchange(caller().workspace_failure, {});
     return outcome;
@@ -88,6 +92,7 @@ PartOutcome Supervisor::launch_parts(std::uint32_t entry, bool on_device, const 
     try {
       start();
       on_device_ = on_device;
+      await_context();
       allowed_ = std::max(times_ * options.seconds, subject_.first_times > 1 ? first_patience() : 0);
       if (on_device)
         parts_on_device(request, buffers, outcome);

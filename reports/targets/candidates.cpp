@@ -228,7 +228,8 @@ std::optional<CompiledFile> compiled_of(const Variant& variant) {
 std::string loaded_words(const Variant& variant, const std::string& words) {
   const std::lock_guard<std::mutex> lock(sources().lock);
   const auto at = sources().files.find(variant.origin);
-  if (at == sources().files.end() || at->second.plugin.empty() || !words.starts_with(variant.origin))
+  if (at == sources().files.end() || at->second.plugin.empty() ||
+      !(words + " ").starts_with(variant.origin + " "))
     return words;
   std::string loaded = shell_quoted(at->second.plugin);
   if (const std::string& own = at->second.file.declaration; !own.empty())

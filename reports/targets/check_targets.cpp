@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -45,10 +46,11 @@ IsolationOptions isolation_of(const TargetOptions& options) {
   return {.timeout_seconds = options.timeout_seconds};
 }
 
-/// Of a file that was compiled here. Its flags may name another architecture.
+/// Of a file that was compiled here. Flags may name another architecture.
 IsolationOptions isolation_of_file(const TargetOptions& options) {
   IsolationOptions o = isolation_of(options);
-  o.made_for_gpu = options.source.nvcc_flags.empty();
+  o.made_for_gpu = options.source.nvcc_flags.empty() && !std::getenv("NVCC_APPEND_FLAGS") &&
+                   !std::getenv("NVCC_PREPEND_FLAGS");
   return o;
 }
 

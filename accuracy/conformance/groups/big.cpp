@@ -45,10 +45,14 @@ constexpr double kSeconds = 120, kTooLong = 45, kFullSeconds = 1200, kFullTooLon
 
 bool one_row(const ConformanceCase& c) { return c.family == kFewFinite; }
 
-/// Rows of a length that is in use, in a launch of at most this many elements: a gigabyte or two.
+bool on_gpu(const Variant& v) { return !on_host(v.backend) && !v.on_executor; }
+/// On a GPU: rows of a length that is in use, in a launch of at most this many elements. These are two
+/// gigabytes of f32 logits, and as much of outputs.
 constexpr std::int64_t kMostOfMany = std::int64_t{1} << 29;
-constexpr double kManySeconds = 10;
-bool is_many(const ConformanceCase& c) { return !one_row(c) && c.rows * c.V <= kMostOfMany; }
+constexpr double kManySeconds = 20;
+bool is_many(const Variant& v, const ConformanceCase& c) {
+  return on_gpu(v) && !one_row(c) && c.rows * c.V <= kMostOfMany;
+}
 
 /// The number of rows that a launch of vocabulary length has: more than two rows for each multiprocessor.
 constexpr std::int64_t kRowsOfVocabulary = 1056;
@@ -129,11 +133,11 @@ Record judged(Bench& bench, Launcher& launcher, const ConformanceCase& c, Small&
     big.choose(rows[i], small.inputs.logits(), static_cast<std::int64_t>(i), small.part.columns);
   const PartOutcome o = [&] {
     std::unique_lock<std::mutex> lock(one_at_a_time(), std::defer_lock);
-    if (is_many(c)) lock.lock();
+    if (is_many(bench.variant(), c)) lock.lock();
     return launcher.launch_parts(bench.variant(), big.problem(), big.parts(), options);
   }();
   if (!o.no_room.empty()) return bench.unsupported(c, no_room_of(o), o.wants);
-  bench.count(o.launch);
+  bench.count(o.launch, std::chrono::nanoseconds(static_cast<std::int64_t>(o.seconds * 1e9)));
 
   Variant as_judged = bench.variant();
   as_judged.launcher = nullptr;  // nobody looked for late writes
@@ -175,8 +179,9 @@ Record went_wrong(const Bench& bench, const ConformanceCase& c, const LaunchOutc
 Record many_rows(Bench& bench, Launcher& launcher, const ConformanceCase& c) {
   const Variant& v = bench.variant();
   PartOptions options{{}, 0, bench.options().patience * kSeconds};
-  const std::vector<std::int64_t> rows = is_many(c) ? rows_among_many(c) : chosen_rows(c);
-  if (is_many(c)) options = {{}, 0, bench.options().patience * kManySeconds, true};
+  const bool many = is_many(v, c);
+  const std::vector<std::int64_t> rows = many ? rows_among_many(c) : chosen_rows(c);
+  if (many) options = {{}, 0, bench.options().patience * kManySeconds, true};
   if (on_host(v.backend) || v.on_executor) {
     const auto begin = std::chrono::steady_clock::now();
     const BlockOwners owners = block_owners(v, launcher, bench.problem(c), options.seconds);
@@ -265,7 +270,7 @@ void run_big(Bench& bench, const std::vector<ConformanceCase>& cases) {
   Bench here = bench.with(apart);
   if (const Obstacle why = here.outside(c, {})) return bench.emit(0, bench.unsupported(c, why));
   // Its worker is kept for the next one, and a usual launch would need another.
-  if (is_many(c)) return bench.emit(0, many_rows(here, *launcher, c));
+  if (is_many(apart, c)) return bench.emit(0, many_rows(here, *launcher, c));
   if (const LaunchOutcome few = here.few_rows_first(c, 0); !few.ok())
     return bench.emit(0, wrong(here, c, few, Check::launch));
   const std::lock_guard<std::mutex> lock(one_at_a_time());
@@ -287,7 +292,7 @@ std::vector<Unit> plan_big(const Planning& p) {
     if (family == kFewFinite) pick.k = std::min(pick.k, static_cast<int>(kFiniteLogits));
     units.push_back({{{family, V, rows, op_of(p), pick}}, run_big, 1e9, true});
     // They begin one after another, so that few workers are started, and the largest takes its memory first.
-    if (ConformanceCase& c = units.back().cases[0]; is_many(c))
+    if (is_many(p.variant, units.back().cases[0]))
       units.back().exclusive = false, units.back().weight = 1e8 + static_cast<double>(rows * V);
   };
   const bool long_asked = p.narrow.family == kFewFinite;

@@ -165,6 +165,7 @@ Record judged_record(const Bench& bench, const ConformanceCase& c, const Case& i
   const auto took = std::chrono::steady_clock::now() - begin;
   if (r.status == Status::crashed) bench.count({r.reason, Ended::crashed});
   if (r.status == Status::hung) bench.count({r.reason, Ended::hung}, took);
+  if (r.status == Status::pass || r.status == Status::fail) bench.count({});
   if (r.status == Status::crashed || r.status == Status::pass) {
     Problem p = bench.problem(c);
     p.in_pitch = p.V + room.in_gap;

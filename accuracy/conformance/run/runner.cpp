@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <future>
 #include <memory>
 #include <optional>
@@ -120,23 +119,25 @@ void Runner::run(const Variant& first, const std::function<Variant()>& make, int
 
 void Runner::run_first(const Variant& first, Stage up_to) {
   if (!options_.hangs || !first.launcher) return;
-  // Few elements, and a length at which a kernel for few lengths works.
-  constexpr std::int64_t kFew = 1 << 13;
+  // Lengths at which kernels for few lengths work, and others; then the shortest.
+  constexpr std::int64_t kFew = 1 << 13, kFirst[] = {64, 1024, 33, 256, 7, 1, 2048, 100};
+  constexpr std::size_t kMost = 16;
   std::vector<std::size_t> small;
   for (std::size_t i = 0; i < plan_.units.size(); ++i) {
     const PlannedUnit& p = plan_.units[i];
-    if (!begun_[i] && stage_of(p) <= up_to && may_share(p) &&
+    if (!begun_[i] && stage_of(p) <= (options_.hold ? Stage::first : up_to) && may_share(p) &&
         std::ranges::all_of(p.unit.cases, [](const ConformanceCase& c) { return c.V * c.rows <= kFew; }))
       small.push_back(i);
   }
   const auto order = [&](std::size_t i) {
     const Unit& u = plan_.units[i].unit;
-    return std::tuple(-std::countr_zero(static_cast<std::uint64_t>(u.cases[0].V)), u.weight, i);
+    return std::tuple(std::ranges::find(kFirst, u.cases[0].V) - std::begin(kFirst), u.weight, i);
   };
   std::ranges::sort(small, {}, order);
+  if (small.size() > kMost) small.resize(kMost);
   Bench bench(first, options_);
   for (const std::size_t i : small) {
-    if (options_.hangs->has_answered() || options_.hangs->over()) return;
+    if (options_.hangs->has_answered() || options_.hangs->over() || (options_.fail_fast && wrong_)) return;
     begun_[i] = 1;
     run_unit(bench, plan_.units[i], false);
   }
@@ -216,7 +217,9 @@ void Runner::run_unit(Bench& bench, const PlannedUnit& p, bool shared) {
   disturbance_of(bench.variant());
   bench.enter(*p.group, patience, [&](std::size_t n, Record r) {
     const std::size_t i = place[n];
-    if (wanted.left()) return;
+    // What was shown before a launch was left out counts.
+    if (wanted.left() && r.status != Status::fail && r.status != Status::crashed && r.status != Status::hung)
+      return;
     emitted[i] = true;
     const Disturbance d = disturbance_of(bench.variant());
     if (shared && r.status == Status::fail && !d.any() && agreed_ < kAgreed) {

@@ -31,7 +31,7 @@ void confirm(Runner& run, const std::vector<std::size_t>& cases, const Variant& 
   if (!open.empty())
     for (const std::size_t i : cases)
       if (run.records[i].status == Status::not_run && !run.disturbed[i].any()) open.push_back(i);
-  // Of a kernel that never answered, all launches were made one at a time, each in a new process.
+  // A kernel that never answered had three looks: three launches, one at a time, each in another process.
   bool shown = hangs && hangs->shown() && !hangs->has_answered();
   // More than 1: the full wait, even of a worker that has hung before.
   const bool many = hangs && hangs->shown();
