@@ -80,7 +80,8 @@ class Runner {
     std::vector<std::size_t> at = {};
     std::vector<RunUnit> units = {};
   };
-  /// Runs small units, each by itself, until one launch has answered: a long row that hangs is waited for long.
+  /// Runs small units, each by itself, until one launch has answered: a long row that hangs is waited for
+  /// long.
   void run_first(const Variant& first, Stage up_to);
   void run_lane(const Lane& lane, int threads, const Variant& first, const std::function<Variant()>& make);
   void run_unit(Bench& bench, const PlannedUnit& p, bool shared);
