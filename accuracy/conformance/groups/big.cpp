@@ -20,6 +20,7 @@
 #include "accuracy/conformance/groups/big_buffers.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
 #include "accuracy/verdict/checker.hpp"
+#include "kernels/candidate.hpp"
 #include "kernels/fault_kind.hpp"
 #include "kernels/isolation/isolated.hpp"
 #include "reference/error.hpp"
@@ -45,13 +46,12 @@ constexpr double kSeconds = 120, kTooLong = 45, kFullSeconds = 1200, kFullTooLon
 
 bool one_row(const ConformanceCase& c) { return c.family == kFewFinite; }
 
-bool on_gpu(const Variant& v) { return !on_host(v.backend) && !v.on_executor; }
 /// On a GPU: rows of a length that is in use, in a launch of at most this many elements. These are two
 /// gigabytes of f32 logits, and as much of outputs.
 constexpr std::int64_t kMostOfMany = std::int64_t{1} << 29;
 constexpr double kManySeconds = 20;
 bool is_many(const Variant& v, const ConformanceCase& c) {
-  return on_gpu(v) && !one_row(c) && c.rows * c.V <= kMostOfMany;
+  return on_device(v) && !one_row(c) && c.rows * c.V <= kMostOfMany;
 }
 
 /// The number of rows that a launch of vocabulary length has: more than two rows for each multiprocessor.
@@ -284,8 +284,9 @@ std::vector<Unit> plan_big(const Planning& p) {
   // Its parts have no gradients, and are not squares.
   if (!not_plain_rows(p.variant, op_of(p)).empty()) return units;
   const bool device = !on_host(p.variant.backend) && !p.variant.on_executor;
-  // What takes longer than a quick look is left out.
+  // What takes longer than a quick look is left out. Memory of a CPU holds nothing so large in that time.
   const bool few = device && p.extent == Extent::quick && !p.named;
+  if (few && !on_device(p.variant)) return units;
   const auto add = [&](const std::string& family, std::int64_t V, std::int64_t rows) {
     // Only the finite logits of the long row have an order.
     Pick pick = pick_of(p, V);
@@ -310,7 +311,7 @@ std::vector<Unit> plan_big(const Planning& p) {
       for (const std::int64_t rows : rows_of(p, counts))
         for (const std::string& family : families_of(p, {"normal_1"})) add(family, V, rows);
     }
-  if (!long_asked && device && !p.narrow.V && !p.narrow.rows) {
+  if (!long_asked && on_device(p.variant) && !p.narrow.V && !p.narrow.rows) {
     std::set<std::pair<std::int64_t, std::int64_t>> many;
     const auto plan = [&](std::int64_t usual, std::int64_t rows) {
       for (const std::int64_t V : sizes_of(p, {usual}))
@@ -318,8 +319,10 @@ std::vector<Unit> plan_big(const Planning& p) {
           if (V >= 2 && n >= 2 && n * V <= kMostOfMany) many.emplace(V, n);
     };
     for (const std::int64_t V : kPaths)
-      for (const std::int64_t rows : kManyRows)
-        if (!few || (rows == kManyRows[1]) == (V * kManyRows[1] <= kMostOfMany)) plan(V, rows);
+      for (const std::int64_t rows : kManyRows) {
+        const bool most = rows == kManyRows[V * kManyRows[1] <= kMostOfMany ? 1 : 0];
+        if (most || !few) plan(V, rows);
+      }
     for (const Vocabulary& v : vocabularies())
       if (!few || is_common(v)) plan(v.V, kRowsOfVocabulary);
     for (const auto& [V, rows] : many)

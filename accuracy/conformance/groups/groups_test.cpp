@@ -113,6 +113,16 @@ TEST(QuickOnAGpu, EveryLengthTo4096EveryRemainderAndManyRowsAreTried) {
     EXPECT_TRUE(many.contains(V)) << V;
 }
 
+TEST(QuickOnAGpu, AKernelInHostMemoryIsSparedThat) {
+  Variant v = *find_variant("online_topk_block/f16@host");
+  v.backend = Backend::plugin;
+  const Planning p{v, Extent::quick, {}, 1, false};
+  EXPECT_TRUE(plan_big(p).empty());
+  std::int64_t cases = 0;
+  for (const Unit& u : plan_shapes(p)) cases += std::ssize(u.cases);
+  EXPECT_LT(cases, 1100);
+}
+
 TEST(NearestV, IsALengthThatTheKernelTakes) {
   // No multiple of 128 halves lies within these limits; one row of 100 does.
   EXPECT_EQ(nearest_V(declared("online_block/f16@host", "dense=yes; alignment=256; max_V=100"), 4099), 100);

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "accuracy/conformance/groups/groups.hpp"
+#include "kernels/candidate.hpp"
 
 namespace assay::conformance {
 namespace {
@@ -66,13 +67,14 @@ std::vector<Unit> plan_shapes(const Planning& p) {
   const auto wait = [&] {
     for (std::size_t i = before; i < units.size(); ++i) units[i].later = true;
   };
-  for (const std::int64_t V : sizes_between(p.extent, !host))
+  const bool gpu = on_device(p.variant);
+  for (const std::int64_t V : sizes_between(p.extent, gpu))
     for (const std::string& family : families_of(p, {"normal_1"}))
-      add(V, family, rows_of(p, {host || V % 3 == 0 ? 1 : V % 3 == 1 ? 3 : 7}));
-  if (!host)
+      add(V, family, rows_of(p, {!gpu || V % 3 == 0 ? 1 : V % 3 == 1 ? 3 : 7}));
+  if (gpu)
     for (const std::int64_t V : sizes_of_every_remainder())
       for (const std::string& family : families_of(p, {"normal_1"})) add(V, family, rows_of(p, {1}));
-  if (!host) wait();
+  if (gpu) wait();
   // The lengths that kernels are called with. Nothing is searched there.
   before = units.size();
   for (const Vocabulary& v : vocabularies()) {
