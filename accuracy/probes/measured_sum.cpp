@@ -271,7 +271,7 @@ MeasuredSum measure(const Variant& v, std::int64_t V, std::int64_t at_least, boo
   double most = 0;
   std::string at, refuted;
   bool tried_few = false;
-  // All rows but for the leaf, where they have a 0.
+  // The rows are the same for every leaf, but for the place of their 0.
   Tensor logits(v.dtype, scales + 2, V);
   for (int k = 0; k < scales + 2; ++k) {
     const std::uint64_t bits = encode(v.dtype, t[static_cast<std::size_t>(k)]);

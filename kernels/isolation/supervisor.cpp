@@ -134,7 +134,7 @@ double Supervisor::patience() const {
     usual = times_ * std::min(kUsualTimeout, least + (on_device_ ? kOnDevice : kOfAnElement) *
                                                          static_cast<double>(elements_));
   // A kernel that has hung once will hang again: the rest of its cases is not worth the full wait each time.
-  // (The next worker gets its usual time to begin.)
+  // The next worker gets its usual time to begin, before any launch.
   return hung_ && times_ <= 1 && elements_ >= 0 ? std::min(usual, std::max(1.0, 20 * slowest_)) : usual;
 }
 

@@ -168,7 +168,7 @@ class Supervisor {
   void look_last();
   double patience() const;        // seconds that one answer may take
   double first_patience() const;  // the same where the worker may have to compile
-  /// The first launch of a worker on a device does not wait for the worker's context.
+  /// Waits until the worker has its context on the device. Else its first launch would wait for that.
   void await_context();
   double on_the_wall() const;  // further seconds, by the wall clock
   bool first_of_its_shape(std::uint32_t entry, const Problem& problem, const Images& images);
