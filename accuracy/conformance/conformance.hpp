@@ -108,9 +108,10 @@ struct ConformanceOptions {
   std::string target;       // the words after `assay check` in every reproduce line; the variant's by default
   std::vector<Group> more;  // groups from other sources, after those
   Tier tier = Tier::fast;   // of the oracle
-  /// Once a case is wrong for certain, the rest is left; in a search for a contract, once no limit explains
-  /// it.
+  /// Once a case is wrong, the rest is left; in a search for a contract, once no limit can explain it.
   bool fail_fast = false;
+  /// For that: whether a failing case is reason enough. Empty: every one is.
+  std::function<bool(const Record&)> enough = {};
   /// True for the records of `assay report`: they name no group, and that command repeats them.
   bool report = false;
   std::string logits;  // .npy file; its first rows replace the family in every case
@@ -124,6 +125,9 @@ struct ConformanceOptions {
   std::function<bool(const ConformanceCase&)> again = {};
   /// Shared by all runs on one kernel; null: hangs are only counted by group.
   std::shared_ptr<Hangs> hangs = {};
+  /// The record of this identity from an earlier run on the kernel, if the case's launch and its judgement
+  /// would be the same now; null if there is none. May be empty.
+  std::function<const Record*(const std::string& identity)> known = {};
   /// Called when something needs words while the run goes on. From any thread; may be empty.
   std::function<void(const std::string& words)> tell;
   /// The run among others that keep records in one place; the search for a contract makes several.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 
 #include "accuracy/conformance/contract/limit_search.hpp"
@@ -25,6 +26,22 @@ std::ptrdiff_t order_of_limit(const std::string& limit) {
   constexpr std::string_view kFirst[] = {"rows", "row length", "alignment"};
   const auto known = std::ranges::find(kLimitWords, limit.substr(0, limit.find('=')), &LimitWord::word);
   return std::ranges::find(kFirst, known == std::end(kLimitWords) ? "" : known->axis) - std::begin(kFirst);
+}
+
+/// True for a limit that changes which sizes are launched, but no launch of a size that it allows, and
+/// nothing of how that is judged.
+bool limits_sizes_only(const std::string& limit) {
+  constexpr std::string_view kSizes[] = {"rows", "row length", "rows x V", "k"};
+  const auto known = std::ranges::find(kLimitWords, limit.substr(0, limit.find('=')), &LimitWord::word);
+  return known != std::end(kLimitWords) && std::ranges::find(kSizes, known->axis) != std::end(kSizes);
+}
+
+/// True for a case that is one launch, whose record does not depend on the extent of its run. What a record
+/// has as evidence came from other launches, of sizes that may be refused.
+bool is_one_launch(const Record& r) {
+  constexpr std::string_view kGroups[] = {"families", "shapes", "rows", "layout", "operands"};
+  return std::ranges::find(kGroups, r.group) != std::end(kGroups) && r.family != kProbeFamily && r.V > 0 &&
+         r.rows > 0 && r.evidence.empty();
 }
 
 Variant declared(Variant v, const std::string& words) {
@@ -52,11 +69,14 @@ class Search {
           continue;
         }
         if (whole) break;
-        last.reset();                   // frees its worker
+        end(last);
         last = again(options_.extent);  // has cases that the quick extent has not
         whole = true;
         continue;
       }
+      wrong = options_.fail_fast &&
+              std::ranges::any_of(records, [&](const Record& r) { return certainly_wrong(variant, r); });
+      if (wrong) break;
       // A launch that hangs is no refusal, and each that the search would try costs its wait.
       if (options_.hangs && options_.hangs->shown()) break;
       const std::vector<FoundLimit> more = next(records);
@@ -67,7 +87,7 @@ class Search {
         continue;
       }
       add(more);
-      last.reset();
+      end(last, std::ranges::all_of(more, limits_sizes_only, &FoundLimit::word));
       last = again(Extent::quick);
       whole = options_.extent == Extent::quick;
     }
@@ -75,7 +95,7 @@ class Search {
     ContractedResult out;
     const bool hangs = options_.hangs && options_.hangs->shown();  // then nothing more would be launched
     if (!whole && !hangs && !wrong) {
-      last.reset();
+      end(last);
       last = again(options_.extent);
     }
     if (hangs) options_.hangs->leave();
@@ -98,6 +118,15 @@ class Search {
       found_ = joined(found_, f.word);
       outside_.push_back(f.outside);
     }
+  }
+
+  /// Frees the worker of a run that another follows. `keep`: its cases would show the same there.
+  void end(std::unique_ptr<ConformanceRun>& run, bool keep = true) {
+    if (!keep) known_.clear();
+    for (Record& r : run->records())
+      if (keep && is_one_launch(r) && r.status == Status::pass && r.at_first.empty())
+        known_.insert_or_assign(identity(r), std::move(r));
+    run.reset();
   }
 
   std::vector<FoundLimit> next(const std::vector<Record>& records) {
@@ -124,6 +153,11 @@ class Search {
     o.hold = true;
     if (!found_.empty()) o.target = target_with_(found_);
     if (o.hangs) o.hangs->forget_crashes();
+    if (o.fail_fast) o.enough = [v = make_()](const Record& r) { return certainly_wrong(v, r); };
+    o.known = [this](const std::string& identity) {
+      const auto at = known_.find(identity);
+      return at == known_.end() ? nullptr : &at->second;
+    };
     o.run_name = fmt::format("{}|{}", found_, static_cast<int>(extent));
     return std::make_unique<ConformanceRun>([&] { return declared(make_(), found_); }, o);
   }
@@ -162,9 +196,10 @@ class Search {
   const ConformanceOptions& options_;
   const std::string& said_;
   const std::function<std::string(const std::string&)>& target_with_;
-  std::vector<FoundLimit> limits_;    // all that were found
-  std::string found_;                 // their words
-  std::vector<std::string> outside_;  // what was seen outside each
+  std::vector<FoundLimit> limits_;       // all that were found
+  std::string found_;                    // their words
+  std::vector<std::string> outside_;     // what was seen outside each
+  std::map<std::string, Record> known_;  // by identity: passes that the limits found since do not change
 };
 
 }  // namespace

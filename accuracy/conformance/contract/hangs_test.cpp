@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel that always hangs is judged after a few launches, and not after one wait for each case; and the
-// search for a contract makes few.
+// A kernel that always hangs is judged after a few launches, and not after one wait for each case.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -277,99 +276,6 @@ TEST(Deaths, WhereNoLengthLivesSomeAreLaunched) {
   for (int n = 0; n < 20; ++n) launch(deaths, 33);
   EXPECT_TRUE(deaths.leaves_out(64, 256, 3));
   EXPECT_FALSE(deaths.leaves_out(64, 256, 16));
-}
-
-/// Takes rows of a multiple of 32 elements, and counts the launches of other schedules.
-class Multiples final : public HereLauncher {
- public:
-  Multiples(Variant inner, int& scheduled, int& refused)
-      : inner_(std::move(inner)), scheduled_(scheduled), refused_(refused) {}
-  LaunchOutcome launch(const Variant&, const Problem& p, Images& images, const LaunchOptions& o) override {
-    scheduled_ += o.schedule != 0;
-    if (p.V % 32 == 0) return assay::launch(inner_, p, images, o);
-    refused_ += o.schedule != 0;
-    return {"returned status 9", Ended::fault, {}, 0, FaultKind::returned_status};
-  }
-
- private:
-  Variant inner_;
-  int &scheduled_, &refused_;
-};
-
-// Each round of the search for a contract makes few launches: the groups of Stage::later run once, within it.
-TEST(Stages, WhatTakesManyLaunchesWaitsForTheContract) {
-  for (const int threads : {1, 4}) {
-    int scheduled = 0, refused = 0;
-    Variant v = *find_variant("safe_block/f32@host");
-    v.launcher = std::make_shared<Multiples>(v, scheduled, refused);
-    v.run = {};
-    ConformanceOptions o;
-    o.extent = Extent::quick;
-    o.only = {"shapes", "schedules"};
-    o.threads = threads;
-    const ContractedResult r =
-        run_within_contract([&] { return v; }, o, "", [](const std::string&) { return std::string(); });
-    EXPECT_EQ(r.contract.found, "V_multiple=32");
-    std::int64_t schedules = 0;
-    for (const Record& one : r.result.records) {
-      EXPECT_NE(one.status, Status::not_run) << one.reason;
-      schedules += one.group == "schedules" && one.status == Status::pass;
-    }
-    EXPECT_GT(schedules, 1);
-    if (threads > 1) continue;  // some had begun when the first case was refused
-    EXPECT_EQ(scheduled, 16 * schedules);
-    EXPECT_EQ(refused, 0);
-  }
-}
-
-TEST(Stages, WithFailFastTheRestIsLeftOnceACaseIsWrong) {
-  Variant v = *find_variant("safe_block/f32@host");
-  v.run = [run = v.run](const Problem& p, const Buffers& b, const Stream& s) {
-    run(p, b, s);
-    if (p.V > 100 && p.rows > 0) static_cast<float*>(b.probs)[0] *= 1.01f;
-  };
-  ConformanceOptions o;
-  o.extent = Extent::quick;
-  o.only = {"shapes", "repeat"};
-  o.threads = 1;
-  const auto counted = [](const ConformanceResult& r) {
-    std::map<std::string, int> n;
-    for (const Record& one : r.records) {
-      ++n[name(one.status)];
-      if (one.why == Why::left) {
-        EXPECT_EQ(one.reason, "left, because a case before it is wrong (--fail-fast)");
-      } else {
-        EXPECT_NE(one.status, Status::not_run) << one.reason;
-      }
-    }
-    return n;
-  };
-  const auto declared = [&] { return counted(run_conformance([&] { return v; }, o)); };
-  const auto searched = [&] {
-    return counted(
-        run_within_contract([&] { return v; }, o, "", [](const std::string&) { return std::string(); })
-            .result);
-  };
-  const auto all = declared(), within = searched();
-  EXPECT_GT(all.at("fail"), 100);
-  EXPECT_GT(within.at("fail"), 100);
-  o.fail_fast = true;
-  const auto few = declared();
-  EXPECT_GE(few.at("fail"), 1);
-  EXPECT_LT(few.at("fail"), 10);
-  EXPECT_GT(few.at("not_run"), 100);
-  // The search judges the first stage to its end, because a failure may show a limit.
-  const auto left = searched();
-  EXPECT_GT(left.at("fail"), 100);
-  EXPECT_GE(left.at("not_run"), 1);
-  // A right kernel is judged whole, and so is one whose limits explain what fails.
-  v = *find_variant("safe_block/f32@host");
-  EXPECT_FALSE(declared().contains("not_run"));
-  int scheduled = 0, refused = 0;
-  v.launcher = std::make_shared<Multiples>(v, scheduled, refused);
-  v.run = {};
-  const auto limited = searched();
-  EXPECT_FALSE(limited.contains("not_run") || limited.contains("fail"));
 }
 
 }  // namespace

@@ -54,6 +54,9 @@ bool fails(const Record& r);
 /// limit on the size of logits, several calls, or a few rows out of very many.
 bool decided_by_values(const Record& r);
 
+/// True for outputs of an ordinary row that are further off than any limit or class of a contract explains.
+bool certainly_wrong(const Variant& variant, const Record& r);
+
 /// True if no case fails.
 bool all_pass(const std::vector<Record>& records);
 

@@ -35,8 +35,8 @@ class ConformanceRun {
   ConformanceResult explained();
 
  private:
-  /// True if a case that has run is wrong.
-  bool is_wrong() const;
+  /// True if a case that has run is wrong, and reason enough. Empty: every one is.
+  bool is_wrong(const std::function<bool(const Record&)>& enough) const;
 
   const std::function<Variant()> make_;
   const ConformanceOptions options_;

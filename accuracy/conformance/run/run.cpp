@@ -132,14 +132,17 @@ void ConformanceRun::go_on(Stage up_to) {
     confirm(*runner_, cases, first_, options_.hangs.get());
     for (const std::size_t i : cases) finish_texts(runner_->records[i]);
     runner_->keep_settled(first_, cases);
-  } while (runner_->stopped() && !is_wrong());
+  } while (runner_->stopped() && !is_wrong(options_.enough));
 }
 
-bool ConformanceRun::is_wrong() const {
-  for (std::size_t i = 0; i < runner_->records.size(); ++i)
-    if (const Status s = runner_->records[i].status;
-        runner_->has_run[i] && (s == Status::fail || s == Status::crashed || s == Status::hung))
+bool ConformanceRun::is_wrong(const std::function<bool(const Record&)>& enough) const {
+  for (std::size_t i = 0; i < runner_->records.size(); ++i) {
+    const Record& r = runner_->records[i];
+    if (runner_->has_run[i] &&
+        (r.status == Status::fail || r.status == Status::crashed || r.status == Status::hung) &&
+        (!enough || enough(r)))
       return true;
+  }
   return false;
 }
 
@@ -153,7 +156,7 @@ std::vector<Record> ConformanceRun::records() const {
 bool ConformanceRun::holds() const { return runner_->holds(); }
 
 ConformanceResult ConformanceRun::explained() {
-  const auto enough = [this] { return options_.fail_fast && is_wrong(); };
+  const auto enough = [this] { return options_.fail_fast && is_wrong({}); };
   if (!enough()) go_on(Stage::last);
   if (enough()) runner_->leave_rest(first_);
   require_operands(runner_->records, first_);
