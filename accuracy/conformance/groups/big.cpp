@@ -71,10 +71,11 @@ std::vector<std::int64_t> rows_among_many(const ConformanceCase& c) {
   return {rows.begin(), rows.end()};
 }
 
-/// Two launches that need most of the memory at once would take it from each other.
-std::mutex& one_at_a_time() {
-  static std::mutex mutex;
-  return mutex;
+/// Two launches that need most of the memory at once would take it from each other. Launches of many rows
+/// need little beside those: they only wait for one another.
+std::mutex& one_at_a_time(bool many) {
+  static std::mutex large, of_many;
+  return many ? of_many : large;
 }
 
 /// The first and last row, and the rows where the number of elements before them passes 2^31 and 2^32.
@@ -132,7 +133,7 @@ Record judged(Bench& bench, Launcher& launcher, const ConformanceCase& c, Small&
   for (std::size_t i = 0; i < rows.size(); ++i)
     big.choose(rows[i], small.inputs.logits(), static_cast<std::int64_t>(i), small.part.columns);
   const PartOutcome o = [&] {
-    std::unique_lock<std::mutex> lock(one_at_a_time(), std::defer_lock);
+    std::unique_lock<std::mutex> lock(one_at_a_time(true), std::defer_lock);
     if (is_many(bench.variant(), c)) lock.lock();
     return launcher.launch_parts(bench.variant(), big.problem(), big.parts(), options);
   }();
@@ -273,7 +274,7 @@ void run_big(Bench& bench, const std::vector<ConformanceCase>& cases) {
   if (is_many(apart, c)) return bench.emit(0, many_rows(here, *launcher, c));
   if (const LaunchOutcome few = here.few_rows_first(c, 0); !few.ok())
     return bench.emit(0, wrong(here, c, few, Check::launch));
-  const std::lock_guard<std::mutex> lock(one_at_a_time());
+  const std::lock_guard<std::mutex> lock(one_at_a_time(false));
   bench.emit(0, one_row(c) ? long_row(here, *launcher, c) : many_rows(here, *launcher, c));
 }
 
