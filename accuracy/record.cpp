@@ -5,10 +5,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "accuracy/record_fields.hpp"
 #include "kernels/fault_kind.hpp"
 #include "reference/formats.hpp"
+#include "reference/hash/sha256.hpp"
 
 namespace assay {
 namespace {
@@ -118,12 +122,98 @@ bool too_coarse(const Record& r) { return r.status == Status::unsupported && r.w
 
 std::string identity(const Record& r) {
   std::string s = fmt::format("{} {} {}", r.key, r.op, r.family);
-  each_size(sizes_of(r.op), r,
-            [&](const SizeInfo& size, auto n) { s += fmt::format(" {}={}", size.name, text_of_number(n)); });
+  each_size(sizes_of(r.op), r, [&](const SizeInfo& size, auto n) {
+    const bool several = r.swept && size.part == SizePart::V;
+    s += fmt::format(" {}={}", size.name, several ? r.swept->lengths : text_of_number(n));
+  });
   s += fmt::format(" seed={}", r.seed);
   if (!r.group.empty()) s += " " + r.group;
   if (!r.setup.empty()) s += " " + r.setup.text();
   return s;
+}
+
+std::vector<std::int64_t> lengths_in(const Record& r) {
+  if (!r.swept) return {r.V};
+  std::vector<std::int64_t> all;
+  for (const char* at = r.swept->lengths.c_str(); *at;) {
+    char* end = nullptr;
+    const std::int64_t first = std::strtoll(at, &end, 10);
+    const std::int64_t last = *end == '-' ? std::strtoll(end + 1, &end, 10) : first;
+    // The file may be anyone's.
+    if (end == at || first < 0 || last < first || last - first >= r.swept->cases) break;
+    for (std::int64_t V = first; V <= last; ++V) all.push_back(V);
+    at = *end == ',' ? end + 1 : end;
+  }
+  return all;
+}
+
+namespace {
+
+bool may_be_swept(const Record& r) {
+  return r.group == "shapes" && r.status == Status::pass && r.V > 0 && r.rows > 0 && r.rows_outside == 0 &&
+         r.returned.empty() && r.at_first.empty() && r.evidence.empty() && !r.swept;
+}
+
+/// "1-4096, 5003".
+std::string text_of_lengths(const std::vector<const Record*>& by_length) {
+  std::string s;
+  for (std::size_t i = 0, end = 0; i < by_length.size(); i = end) {
+    for (end = i + 1; end < by_length.size() && by_length[end]->V == by_length[end - 1]->V + 1;) ++end;
+    s += fmt::format("{}{}", s.empty() ? "" : ", ", by_length[i]->V);
+    if (end > i + 1) s += fmt::format("-{}", by_length[end - 1]->V);
+  }
+  return s;
+}
+
+/// The case with the largest of a figure, the first of those.
+const Record* largest_of(const std::vector<const Record*>& all, std::optional<double> Record::*figure) {
+  return *std::ranges::max_element(all,
+                                   [&](const Record* a, const Record* b) { return a->*figure < b->*figure; });
+}
+
+Record record_of_sweep(const std::vector<const Record*>& all) {
+  Record one = *largest_of(all, &Record::max_ulp);
+  one.swept = SweptLengths{std::ssize(all), 0, text_of_lengths(all)};
+  std::string lines;
+  for (const Record* const r : all) lines += record_line(*r), one.swept->rows_judged += r->rows_judged;
+  one.swept->sha256 = sha256_of(lines);
+  return one;
+}
+
+}  // namespace
+
+std::vector<Record> with_swept_lengths(const std::vector<Record>& records) {
+  constexpr std::size_t kFew = 1000;
+  std::set<std::string> kept_apart;
+  for (const Record& r : records)
+    if (r.status != Status::pass && r.status != Status::unsupported && r.status != Status::not_run)
+      kept_apart.insert(r.key);
+  const auto name_of = [](const Record& r) {
+    return fmt::format("{} {} {} {} {} {} {} {}", r.key, r.op, r.family, r.rows, r.k, r.threshold, r.seed,
+                       r.setup.text());
+  };
+  std::map<std::string, std::vector<const Record*>> sweeps;
+  for (const Record& r : records)
+    if (may_be_swept(r) && !kept_apart.contains(r.key)) sweeps[name_of(r)].push_back(&r);
+  std::set<const Record*> left_out;
+  std::map<const Record*, const std::vector<const Record*>*> first_of;
+  for (auto& [name, all] : sweeps) {
+    if (all.size() < kFew) continue;
+    std::set<const Record*> own;
+    for (const auto figure : {&Record::max_bound_ratio, &Record::resolution, &Record::resolution_sum})
+      own.insert(largest_of(all, figure));
+    std::erase_if(all, [&](const Record* r) { return own.contains(r); });
+    first_of[all.front()] = &all;
+    left_out.insert(all.begin(), all.end());
+    std::ranges::stable_sort(all, {}, &Record::V);
+  }
+  std::vector<Record> out;
+  for (const Record& r : records)
+    if (const auto at = first_of.find(&r); at != first_of.end())
+      out.push_back(record_of_sweep(*at->second));
+    else if (!left_out.contains(&r))
+      out.push_back(r);
+  return out;
 }
 
 nlohmann::json to_json(const Record& r) { return fields_to_json(r); }

@@ -155,6 +155,15 @@ struct WorstElement {
   double bound_ratio = 0;  // error / bound of the element check
 };
 
+/// Of a sweep of row lengths that passed whole. The record that has this is that of its case with the largest
+/// error. The cases with the largest of another figure have records of their own, and are not in the sweep.
+struct SweptLengths {
+  std::int64_t cases = 0;        // with the record's own
+  std::int64_t rows_judged = 0;  // in all of them
+  std::string lengths;           // their V: "1-4096", "33, 64-70"
+  std::string sha256 = "";       // of the lines that their records would have, in order
+};
+
 struct Record : Figures, CaseShape {
   std::string key;  // variant/dtype@backend
   std::string variant;
@@ -203,6 +212,7 @@ struct Record : Figures, CaseShape {
   std::vector<ProbeResult> probes;    // the same as facts
   std::vector<CheckResult> checks;
   std::optional<WorstElement> worst;
+  std::optional<SweptLengths> swept = {};
   std::string reproduce;
   /// 1: what decides is in fields. 0: a file from before that, where some facts are in sentences only.
   int facts = 1;
@@ -218,6 +228,14 @@ FaultKind cause_of(const Record& r);
 /// True for a record whose claimed arithmetic lets pass nearly any output, so that a verdict would say
 /// nothing (VERDICT.md, section 1). Its rows may well lie within the kernel's domain.
 bool too_coarse(const Record& r);
+
+/// The number of cases that the record is of: 1, or those of its sweep.
+inline std::int64_t cases_in(const Record& r) { return r.swept ? r.swept->cases : 1; }
+/// Their V, in order.
+std::vector<std::int64_t> lengths_in(const Record& r);
+/// The same records, but one for each sweep of 1,000 row lengths or more that passed whole. Nothing is left
+/// out of the records of a kernel of which any case is wrong or undecided: they tell where it is right.
+std::vector<Record> with_swept_lengths(const std::vector<Record>& records);
 
 /// Which case the record is of: "safe_block/f32@host softmax ramp V=33 rows=3 k=0 seed=1 shapes". The same in
 /// every run of the case.

@@ -105,6 +105,14 @@ void each_field(R& r, Visit& visit) {
   visit("bound_ratio", r.bound_ratio);
 }
 
+template <IsA<SweptLengths> R, class Visit>
+void each_field(R& r, Visit& visit) {
+  visit("cases", r.cases);
+  visit("rows_judged", r.rows_judged);
+  visit("lengths", r.lengths);
+  visit("sha256", r.sha256);
+}
+
 template <IsA<Record> R, class Visit>
 void each_field(R& r, Visit& visit) {
   visit("key", r.key);
@@ -144,6 +152,7 @@ void each_field(R& r, Visit& visit) {
   visit.if_set("probes", r.probes);
   visit("checks", ByName(r.checks));
   visit("worst", r.worst);
+  visit.if_set("swept", r.swept);
   visit("reproduce", r.reproduce);
   visit.newer("facts", r.facts);
 }

@@ -174,6 +174,9 @@ struct Words {
     s += fmt::format("{} {} {:a} {:a} {:a} {:a} {:a} {:a} {:a}", v.row, v.column, v.logit, v.distance, v.got,
                      v.exact_lo, v.exact_hi, v.ulp_error, v.bound_ratio);
   }
+  static void say(std::string& s, const SweptLengths& v) {
+    s += fmt::format("{} {} {} {}", v.cases, v.rows_judged, v.lengths, v.sha256);
+  }
   static void say(std::string& s, const BufferAccess& v) {
     s += fmt::format("{} {} {} {}", v.read, v.logits, v.byte, v.size);
   }

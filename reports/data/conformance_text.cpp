@@ -23,7 +23,7 @@ std::string counts_of(const std::vector<Record>& records) {
   const StatusCounts all = count_outcomes(records);
   std::string s =
       fmt::format("{} cases: {} passed, {} failed, {} inconclusive, {} outside the domain or not expressible",
-                  grouped(static_cast<std::int64_t>(records.size())), grouped(all[Status::pass]),
+                  grouped(all.total()), grouped(all[Status::pass]),
                   grouped(all[Status::fail]), grouped(all[Status::inconclusive]),
                   grouped(all[Status::unsupported] - coarse));
   if (coarse > 0) s += fmt::format(", {} too coarse to judge", grouped(coarse));
@@ -66,9 +66,8 @@ std::string group_lines(const std::vector<Record>& records) {
 ReportData run_of(const std::vector<Record>& records) {
   ReportData one;
   one.records = records;
-  one.planned = static_cast<std::int64_t>(records.size());
-  one.executed = std::count_if(records.begin(), records.end(),
-                               [](const Record& r) { return r.status != Status::not_run; });
+  const StatusCounts all = count_outcomes(records);
+  one.planned = all.total(), one.executed = all.executed();
   return one;
 }
 

@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "accuracy/verdict/behaves_like.hpp"
 
@@ -156,6 +159,94 @@ TEST(Digest, RowsThatNeverCameBackWereNotTried) {
   small.rows = 3, small.V = 5;
   EXPECT_EQ(lengths_tried({hung, small}),
             "2 of 4,096 row lengths to 4,096 and 0 of 40 vocabularies were tried, and up to 3 rows");
+}
+
+/// Every V to `to`, one row of each, in two families, and a case of another group.
+std::vector<Record> swept_lengths(std::int64_t to) {
+  std::vector<Record> all;
+  for (std::int64_t V = 1; V <= to; ++V)
+    for (const char* const family : {"normal_1", "constant"}) {
+      Record& r = all.emplace_back(judged("f32", 1 + static_cast<double>(V % 700) / 700, 0.25));
+      r.group = "shapes", r.family = family, r.V = V, r.seed = 7;
+      r.resolution = 1e-7 * static_cast<double>(V), r.resolution_sum = 1e-6;
+    }
+  all.push_back(judged("f32", 9, 0.5));
+  all.back().group = "families";
+  return all;
+}
+
+TEST(SweptLengths, OneRecordStandsForItsCases) {
+  const std::vector<Record> all = swept_lengths(1200), few = with_swept_lengths(all);
+  // Those of the largest ratio and of the coarsest resolution are the first and the last of either family.
+  ASSERT_EQ(few.size(), 2u * 3 + 1);
+  std::vector<const Record*> swept;
+  for (const Record& r : few)
+    if (r.swept) swept.push_back(&r);
+  ASSERT_EQ(swept.size(), 2u);
+  const Record& r = *swept[0];
+  EXPECT_EQ(r.swept->cases, 1198);
+  EXPECT_EQ(r.swept->lengths, "2-1199");
+  EXPECT_EQ(r.swept->rows_judged, 1198);
+  EXPECT_EQ(r.V, 699) << "the worst";
+  EXPECT_EQ(r.resolution, 1e-7 * 699) << "and all else is of it";
+  EXPECT_NE(identity(r).find(" V=2-1199 "), std::string::npos) << identity(r);
+  EXPECT_NE(swept[1]->swept->sha256, r.swept->sha256);
+  // What is said of them in a file is what is said of all.
+  std::vector<Record> read;
+  for (const Record& one : few) read.push_back(record_from_json(nlohmann::json::parse(record_line(one))));
+  EXPECT_EQ(lengths_tried(read), lengths_tried(all));
+  EXPECT_EQ(resolution_line(read), resolution_line(all));
+  EXPECT_EQ(count_outcomes(read)[Status::pass], 2401);
+  KeyTally whole, folded;
+  for (const Record& one : all) whole.take(one);
+  for (const Record& one : read) folded.take(one);
+  EXPECT_EQ(folded.records(), whole.records());
+  EXPECT_EQ(folded.judged.rows, whole.judged.rows);
+  EXPECT_EQ(folded.judged.lengths, whole.judged.lengths);
+  EXPECT_EQ(folded.judged.core, whole.judged.core);
+  // A case with another result gives another hash.
+  std::vector<Record> other = all;
+  other[2 * 500].max_ulp = 1.5;
+  std::vector<std::string> hashes;
+  for (const Record& one : with_swept_lengths(other))
+    if (one.swept) hashes.push_back(one.swept->sha256);
+  EXPECT_NE(hashes[0], r.swept->sha256);
+  EXPECT_EQ(hashes[1], swept[1]->swept->sha256);
+}
+
+TEST(SweptLengths, WhatIsWrongOrFewStaysCaseByCase) {
+  EXPECT_EQ(with_swept_lengths(swept_lengths(999)).size(), 2u * 999 + 1);
+  std::vector<Record> all = swept_lengths(1200);
+  all[40].status = Status::unsupported;  // no part of it
+  std::vector<Record> few = with_swept_lengths(all);
+  ASSERT_EQ(few.size(), 2u * 3 + 2);
+  EXPECT_EQ(few[2].swept->lengths, "2-20, 22-1199");
+  EXPECT_EQ(lengths_in(few[2]).size(), 1197u);
+  // Where a kernel is wrong, the cases that pass tell where it is right.
+  for (const Status wrong : {Status::fail, Status::crashed, Status::hung, Status::inconclusive}) {
+    all[40].status = wrong;
+    EXPECT_EQ(with_swept_lengths(all).size(), all.size());
+    all.back().key = "other/f32@host";
+    std::swap(all.back().status, all[40].status);
+    EXPECT_EQ(with_swept_lengths(all).size(), 2u * 3 + 1) << "another kernel's case";
+    std::swap(all.back().status, all[40].status);
+    all.back().key = all[0].key;
+  }
+}
+
+TEST(SweptLengths, LengthsOfAFileAreReadWithCare) {
+  Record r = judged("f32", 1, 0.5);
+  for (const auto& [text, n] : {std::pair("5", 1),
+                                {"1-3, 7", 4},
+                                {"", 0},
+                                {"x", 0},
+                                {"1-9000000000000", 0},
+                                {"4-2", 0},
+                                {"-5", 0},
+                                {"1, 2, oh", 2}}) {
+    r.swept = SweptLengths{4, 4, text};
+    EXPECT_EQ(lengths_in(r).size(), static_cast<std::size_t>(n)) << text;
+  }
 }
 
 }  // namespace

@@ -45,7 +45,9 @@ std::vector<GroupTally> tally_groups(const std::vector<Record>& records) {
       at = out.insert(out.end(), GroupTally());
       at->group = r.group;
     }
-    if (++(*at)[r.status] == 1 && r.status == Status::unsupported) at->unsupported_reason = r.reason;
+    std::int64_t& count = (*at)[r.status];
+    count += cases_in(r);
+    if (count == 1 && r.status == Status::unsupported) at->unsupported_reason = r.reason;
   }
   return out;
 }
@@ -61,10 +63,7 @@ std::string lengths_tried(const std::vector<Record>& records) {
     if (r.V < 1 || r.rows < 1 || r.family == kProbeFamily || r.status == Status::not_run ||
         r.status == Status::unsupported)
       continue;
-    if (r.V <= kTo)
-      tried.insert(r.V);
-    else
-      longer.insert(r.V);
+    for (const std::int64_t V : lengths_in(r)) (V <= kTo ? tried : longer).insert(V);
     k = std::max(k, r.k);
     // The group `big` judges only a few of its rows. A launch of many rows that hung or crashed shows nothing
     // of them: often a few rows were launched first, and these never came back.

@@ -73,11 +73,15 @@ class StatusCounts {
 };
 
 inline Status outcome(const Record& r) { return r.status; }
+template <class Fact>
+std::int64_t cases_in(const Fact&) {
+  return 1;
+}
 
 template <class Fact>
 StatusCounts count_outcomes(const std::vector<Fact>& facts) {
   StatusCounts n;
-  for (const Fact& f : facts) ++n[outcome(f)];
+  for (const Fact& f : facts) n[outcome(f)] += cases_in(f);
   return n;
 }
 

@@ -167,15 +167,15 @@ std::optional<double> excess_ratio(const Record& r) {
 }
 
 void JudgedCounts::take(const Record& r) {
-  if (r.status == Status::pass && r.group != conformance::kLaunchesGroup) rows += r.rows_judged;
+  if (r.status == Status::pass && r.group != conformance::kLaunchesGroup) rows += r.swept ? r.swept->rows_judged : r.rows_judged;
   if ((was_judged(r) || too_coarse(r)) && r.V > 0 && r.rows > 0 && r.group != "properties") {
-    lengths.insert(r.V);
+    for (const std::int64_t V : lengths_in(r)) lengths.insert(V);
     most_rows = std::max(most_rows, r.rows);
   }
   const bool of_core = (r.group == "families" || r.group == "shapes" || r.group == "rows") && r.V > 0 &&
                        r.rows > 0 && in_core(r.family) && r.wants == FaultKind::none && !too_coarse(r);
   if (!of_core || r.status == Status::not_run) return;
-  ++core;
+  core += cases_in(r);
   core_beyond += r.status == Status::unsupported;
 }
 
@@ -208,7 +208,7 @@ std::string rows_line(std::int64_t rows) {
 void KeyTally::take(const Record& r) {
   require_sane(r);
   judged.take(r);
-  ++status[r.status];
+  status[r.status] += cases_in(r);
   escalated += r.escalated > 0;
   if (r.status == Status::pass && r.group == conformance::kLaunchesGroup)
     ++launches_passed;

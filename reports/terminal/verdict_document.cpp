@@ -118,7 +118,7 @@ VerdictDocument verdict_document(std::string command, const ReportData& data, in
   d.environment = data.environment;
   StatusCounts n;
   JudgedCounts judged;
-  for (const Record& r : data.records) ++n[r.status], judged.take(r);
+  for (const Record& r : data.records) n[r.status] += cases_in(r), judged.take(r);
   d.counts = {{"planned", data.planned},
               {"run", data.executed},
               {"passed", n[Status::pass]},

@@ -162,7 +162,9 @@ int run_check_command(CheckArguments& o) {
   data.part = shard.words();
   // A part without a kernel is finished, and has no verdict.
   const int status = targets.empty() ? kPassed : status_of_check(data, o.accept_limits);
-  RunFiles files = {{"records.jsonl", lines_of(data.records, data.environment)},
+  // Parts are merged case by case.
+  const std::vector<Record> lines = shard.count > 1 ? data.records : with_swept_lengths(data.records);
+  RunFiles files = {{"records.jsonl", lines_of(lines, data.environment)},
                     {"contract.json", contracts_of(data)}};
   if (targets.empty()) {
     frame.finish(std::move(files), 0, status);
