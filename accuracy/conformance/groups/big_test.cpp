@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The group `big`: the judged columns of a long row represent the whole row, also for short rows; offsets
-// that wrap are found; and, under the label `bigmem`, the rows beyond 2^31 and 2^32 elements themselves.
+// that wrap are found; and, under the label `bigmem`, the rows beyond 2^31 and 2^32 elements themselves. Also
+// how few processes the group `calls` takes on a GPU.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "accuracy/case/job.hpp"
 #include "accuracy/conformance/conformance.hpp"
 #include "accuracy/conformance/groups/big_buffers.hpp"
+#include "accuracy/conformance/groups/groups.hpp"
 #include "accuracy/conformance/inputs.hpp"
 #include "accuracy/verdict/checker.hpp"
 #include "accuracy/verdict/strangers_test.hpp"
@@ -19,6 +24,7 @@
 #include "kernels/isolation/isolated.hpp"
 #include "kernels/isolation/isolation_test.hpp"
 #include "kernels/mutants/mutants.hpp"
+#include "kernels/registry.hpp"
 
 namespace assay::conformance {
 namespace {
@@ -297,6 +303,55 @@ TEST(BlockOwners, AVerdictIsGivenOnlyWhereTheyAreTold) {
   for (const Record& r : big(compiled("void in_place(float* x, int rows, int V)", {}))) {
     EXPECT_EQ(r.status, Status::unsupported) << r.reason;
     EXPECT_TRUE(r.reason.starts_with("executor: ")) << r.reason;
+  }
+}
+
+/// Counts its processes. It runs the kernel here, with 5 % added to each output if it is wrong.
+class OnAGpu final : public HereLauncher {
+ public:
+  OnAGpu(Variant inner, bool wrong) : inner_(std::move(inner)), wrong_(wrong) {}
+  LaunchOutcome launch(const Variant&, const Problem& p, Images& images, const LaunchOptions& o) override {
+    Variant v = inner_;
+    if (wrong_)
+      v.run = [run = inner_.run](const Problem& problem, const Buffers& b, const Stream& s) {
+        run(problem, b, s);
+        if (problem.op != Op::softmax) return;
+        for (std::int64_t i = 0; i < problem.rows * problem.V; ++i) static_cast<float*>(b.probs)[i] *= 1.05f;
+      };
+    return assay::launch(v, p, images, o);
+  }
+  bool on_device() const override { return true; }
+  void restart() override { ++processes; }
+
+  int processes = 0;
+
+ private:
+  Variant inner_;
+  bool wrong_;
+};
+
+// A context on a device takes longer than all of the calls.
+TEST(QuickOnAGpu, CallsFollowOneAnotherInOneProcess) {
+  for (const bool wrong : {false, true}) {
+    Variant v = *find_variant("safe_block/f32@host");
+    const auto launcher = std::make_shared<OnAGpu>(v, wrong);
+    v.launcher = launcher;
+    v.run = {};
+    const std::vector<Unit> units = plan_calls({v, Extent::quick, {}, 1, false});
+    ASSERT_EQ(units.size(), 1u);
+    EXPECT_EQ(units[0].cases[0].setup, assay::Setup(SetupKind::small_large_small))
+        << "buffers may grow with its calls";
+    EXPECT_GE(units[0].cases.size(), 9u);
+    EXPECT_GT(plan_calls({v, Extent::normal, {}, 1, false}).size(), 8u);
+    ConformanceOptions o;
+    o.extent = Extent::quick;
+    o.only = {"calls"};
+    o.threads = 1;
+    for (const Record& r : run_conformance([&] { return v; }, o).records)
+      EXPECT_EQ(r.status, wrong ? Status::fail : Status::pass) << r.reproduce;
+    // Two cases show that the kernel is wrong by itself.
+    EXPECT_GE(launcher->processes, 1);
+    EXPECT_LE(launcher->processes, wrong ? 4 : 1);
   }
 }
 
