@@ -23,9 +23,8 @@ std::string counts_of(const std::vector<Record>& records) {
   const StatusCounts all = count_outcomes(records);
   std::string s =
       fmt::format("{} cases: {} passed, {} failed, {} inconclusive, {} outside the domain or not expressible",
-                  grouped(all.total()), grouped(all[Status::pass]),
-                  grouped(all[Status::fail]), grouped(all[Status::inconclusive]),
-                  grouped(all[Status::unsupported] - coarse));
+                  grouped(all.total()), grouped(all[Status::pass]), grouped(all[Status::fail]),
+                  grouped(all[Status::inconclusive]), grouped(all[Status::unsupported] - coarse));
   if (coarse > 0) s += fmt::format(", {} too coarse to judge", grouped(coarse));
   if (all[Status::crashed]) s += fmt::format(", {} crashed", grouped(all[Status::crashed]));
   if (all[Status::hung]) s += fmt::format(", {} hung", grouped(all[Status::hung]));

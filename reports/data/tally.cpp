@@ -167,7 +167,8 @@ std::optional<double> excess_ratio(const Record& r) {
 }
 
 void JudgedCounts::take(const Record& r) {
-  if (r.status == Status::pass && r.group != conformance::kLaunchesGroup) rows += r.swept ? r.swept->rows_judged : r.rows_judged;
+  if (r.status == Status::pass && r.group != conformance::kLaunchesGroup)
+    rows += r.swept ? r.swept->rows_judged : r.rows_judged;
   if ((was_judged(r) || too_coarse(r)) && r.V > 0 && r.rows > 0 && r.group != "properties") {
     for (const std::int64_t V : lengths_in(r)) lengths.insert(V);
     most_rows = std::max(most_rows, r.rows);

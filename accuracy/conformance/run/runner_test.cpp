@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runner alone: cases that name their own kernels, kernels that cannot be launched here, and what waits
-// for a contract or is left.
+// The runner alone: cases that name their own kernels, and kernels that cannot be launched here.
 #include "accuracy/conformance/run/runner.hpp"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <map>
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "accuracy/conformance/conformance.hpp"
-#include "accuracy/conformance/contract/contract.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
 #include "accuracy/verdict/behaves_like.hpp"
 #include "accuracy/verdict/strangers_test.hpp"
@@ -225,138 +221,6 @@ TEST(Runner, WhatFailsAmongOthersIsLookedAtAloneAndStaysWrong) {
     // The case passes by itself, unless it is wrong there, too.
     for (const Record& r : s.result.records) EXPECT_TRUE(spoils != always || r.alone != Alone::passes);
   }
-}
-
-/// Takes rows of a multiple of 32 elements, and counts the launches of other schedules.
-class Multiples final : public HereLauncher {
- public:
-  Multiples(Variant inner, int& scheduled, int& refused)
-      : inner_(std::move(inner)), scheduled_(scheduled), refused_(refused) {}
-  LaunchOutcome launch(const Variant&, const Problem& p, Images& images, const LaunchOptions& o) override {
-    scheduled_ += o.schedule != 0;
-    plain_of_96 += o.schedule == 0 && p.V == 96;
-    if (p.V % 32 == 0) return assay::launch(inner_, p, images, o);
-    refused_ += o.schedule != 0;
-    return {"returned status 9", Ended::fault, {}, 0, FaultKind::returned_status};
-  }
-
-  int plain_of_96 = 0;
-
- private:
-  Variant inner_;
-  int &scheduled_, &refused_;
-};
-
-// What passed before a limit was found is not launched again within it.
-TEST(Stages, APassThatALimitDoesNotChangeIsKept) {
-  int scheduled = 0, refused = 0;
-  Variant v = *find_variant("safe_block/f32@host");
-  const auto launcher = std::make_shared<Multiples>(v, scheduled, refused);
-  v.launcher = launcher;
-  v.run = {};
-  ConformanceOptions o;
-  o.extent = Extent::quick;
-  o.only = {"shapes", "rows"};
-  o.threads = 1;
-  o.target = "KERNEL";
-  Variant told = v;
-  told.limits.V_multiple = 32;
-  const ConformanceResult declared = run_conformance([&] { return told; }, o);
-  const int once = std::exchange(launcher->plain_of_96, 0);
-  EXPECT_GT(once, 1);
-  const ContractedResult found = run_within_contract(
-      [&] { return v; }, o, "", [](const std::string& words) { return "KERNEL " + words; });
-  EXPECT_EQ(found.contract.found, "V_multiple=32");
-  EXPECT_EQ(launcher->plain_of_96, once);
-  ASSERT_EQ(found.result.records.size(), declared.records.size());
-  for (std::size_t i = 0; i < declared.records.size(); ++i) {
-    const Record &a = found.result.records[i], &b = declared.records[i];
-    EXPECT_EQ(identity(a), identity(b));
-    EXPECT_EQ(a.status, b.status);
-    EXPECT_EQ(a.max_ulp, b.max_ulp);
-    EXPECT_NE(a.reproduce.find("V_multiple=32"), std::string::npos) << a.reproduce;
-  }
-}
-
-// Each round of the search for a contract makes few launches: the groups of Stage::later run once, within it.
-TEST(Stages, WhatTakesManyLaunchesWaitsForTheContract) {
-  for (const int threads : {1, 4}) {
-    int scheduled = 0, refused = 0;
-    Variant v = *find_variant("safe_block/f32@host");
-    v.launcher = std::make_shared<Multiples>(v, scheduled, refused);
-    v.run = {};
-    ConformanceOptions o;
-    o.extent = Extent::quick;
-    o.only = {"shapes", "schedules"};
-    o.threads = threads;
-    const ContractedResult r =
-        run_within_contract([&] { return v; }, o, "", [](const std::string&) { return std::string(); });
-    EXPECT_EQ(r.contract.found, "V_multiple=32");
-    std::int64_t schedules = 0;
-    for (const Record& one : r.result.records) {
-      EXPECT_NE(one.status, Status::not_run) << one.reason;
-      schedules += one.group == "schedules" && one.status == Status::pass;
-    }
-    EXPECT_GT(schedules, 1);
-    if (threads > 1) continue;  // some had begun when the first case was refused
-    EXPECT_EQ(scheduled, 16 * schedules);
-    EXPECT_EQ(refused, 0);
-  }
-}
-
-TEST(Stages, WithFailFastTheRestIsLeftOnceACaseIsWrong) {
-  Variant v = *find_variant("safe_block/f32@host");
-  float off = 1.01f;
-  v.run = [&off, run = v.run](const Problem& p, const Buffers& b, const Stream& s) {
-    run(p, b, s);
-    if (p.V > 100 && p.rows > 0) static_cast<float*>(b.probs)[0] *= off;
-  };
-  ConformanceOptions o;
-  o.extent = Extent::quick;
-  o.only = {"shapes", "repeat"};
-  o.threads = 1;
-  const auto counted = [](const ConformanceResult& r) {
-    std::map<std::string, int> n;
-    for (const Record& one : r.records) {
-      ++n[name(one.status)];
-      if (one.why == Why::left) {
-        EXPECT_EQ(one.reason, "left, because a case before it is wrong (--fail-fast)");
-      } else {
-        EXPECT_NE(one.status, Status::not_run) << one.reason;
-      }
-    }
-    return n;
-  };
-  const auto declared = [&] { return counted(run_conformance([&] { return v; }, o)); };
-  const auto searched = [&] {
-    return counted(
-        run_within_contract([&] { return v; }, o, "", [](const std::string&) { return std::string(); })
-            .result);
-  };
-  const auto all = declared(), within = searched();
-  EXPECT_GT(all.at("fail"), 100);
-  EXPECT_GT(within.at("fail"), 100);
-  o.fail_fast = true;
-  const auto few = declared();
-  EXPECT_GE(few.at("fail"), 1);
-  EXPECT_LT(few.at("fail"), 10);
-  EXPECT_GT(few.at("not_run"), 100);
-  const auto left = searched();
-  EXPECT_LT(left.at("fail"), 10);
-  EXPECT_GT(left.at("not_run"), 100);
-  // What an undeclared class may explain is judged to the end of the first stage.
-  off = 1 + 1e-4f;
-  const auto near = searched();
-  EXPECT_GT(near.at("fail"), 100);
-  EXPECT_GE(near.at("not_run"), 1);
-  // A right kernel is judged whole, and so is one whose limits explain what fails.
-  v = *find_variant("safe_block/f32@host");
-  EXPECT_FALSE(declared().contains("not_run"));
-  int scheduled = 0, refused = 0;
-  v.launcher = std::make_shared<Multiples>(v, scheduled, refused);
-  v.run = {};
-  const auto limited = searched();
-  EXPECT_FALSE(limited.contains("not_run") || limited.contains("fail"));
 }
 
 }  // namespace

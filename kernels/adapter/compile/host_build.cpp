@@ -153,6 +153,8 @@ CompiledFile compile_for_host(const OneFile& file, Sanitize sanitize) {
   c.author = words;
   words.push_back("-I" + headers.string());
   c.adapter = c.link = words;
+  // It takes a quarter less time than with -O2, and none of it is judged.
+  c.adapter.push_back("-O1");
   // A file that names them itself.
   if (std::ranges::any_of(texts, [](const auto& one) { return includes_variant_header(one.second); }))
     c.author.push_back(words.back());
