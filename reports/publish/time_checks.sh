@@ -69,7 +69,7 @@ file() {  # file NAME WORDS...: a file, compiled before
   local what=$1 build
   shift
   [[ -z ${ONLY:-} || $what =~ $ONLY ]] || return 0
-  for build in "${builds[@]}"; do "${build#*=}" check "$@" "${flags[@]}" --quick --out "$scratch/page" >"$scratch/first" 2>&1 || true; done
+  for build in "${builds[@]}"; do "${build#*=}" check "$@" "${flags[@]}" --quick --only schedules --out "$scratch/page" >"$scratch/first" 2>&1 || true; done
   one "$what" check "$@" "${flags[@]}" --quick
 }
 builds=("$@")

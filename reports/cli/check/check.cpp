@@ -87,6 +87,14 @@ VerdictDocument document_of(const std::vector<SpreadPart>& parts, int status) {
   return d;
 }
 
+/// True if no kernel of the command says that it runs on the host. Those of one GPU wait for each other.
+bool all_on_a_gpu(const CheckArguments& o) {
+  return device_count() > 0 && !o.targets.source.host &&
+         std::ranges::none_of(o.targets.words, [](const std::string& word) {
+           return word.find("@" + std::string(name(Backend::host))) != std::string::npos;
+         });
+}
+
 /// Several kernels at a time; then the same answer as for one after the other.
 int run_spread_check(CheckArguments& o, RunFrame& frame) {
   require_targets(o.targets.words);
@@ -96,6 +104,7 @@ int run_spread_check(CheckArguments& o, RunFrame& frame) {
                              .jobs = o.jobs,
                              .device = o.device,
                              .threads = o.run.threads,
+                             .in_turn = !o.shared && all_on_a_gpu(o),
                              .seed = o.seed,
                              .resume = o.frame.resume};
   const std::vector<SpreadPart> parts = spread(out, how);
@@ -108,7 +117,8 @@ int run_spread_check(CheckArguments& o, RunFrame& frame) {
   }
   data->seconds = frame.seconds();
   const int status = status_of_check(*data, o.accept_limits);
-  frame.finish(*data, {}, status);
+  const std::vector<Record> lines = with_swept_lengths(data->records);
+  frame.finish(*data, {{"records.jsonl", lines_of(lines, data->environment)}}, status);
   for (const SpreadPart& p : parts) {
     std::filesystem::remove_all(p.folder);
     std::filesystem::remove(p.output);

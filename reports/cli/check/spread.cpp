@@ -129,7 +129,8 @@ void run_parts(const std::vector<SpreadPart>& parts, const std::vector<std::size
                std::atomic<std::int64_t>& done) {
   const int devices = std::max(1, device_count());
   const std::size_t at_a_time = std::min(static_cast<std::size_t>(o.jobs), todo.size());
-  const int cores = std::max(1, thread_count(0) / std::max(1, static_cast<int>(at_a_time)));
+  const int at_work = std::max(1, std::min(static_cast<int>(at_a_time), o.in_turn ? devices : o.jobs));
+  const int cores = std::max(1, thread_count(0) / at_work);
   std::vector<Process> processes(at_a_time);
   std::size_t next = 0;
   const auto give = [&](std::size_t place) {

@@ -19,6 +19,7 @@ struct SpreadOptions {
   int jobs = 2;                         // processes at a time
   int device = 0;                       // ordinal of the first GPU
   int threads = 0;                      // of each process; 0: as many as if it had its share of the cores
+  bool in_turn = false;                 // of the processes on one GPU one works, and the others wait
   RunSeed seed = {};                    // settled: the same for all processes
   bool resume = false;                  // what an earlier run has finished is not run again
   bool shows_all = false;  // what the processes print is printed; otherwise one line for each part
