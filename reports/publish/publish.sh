@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Makes a published result: the accuracy report and the oracle's speed on one machine, as reports/published/NAME/
-# {records.jsonl.gz, about.json, summary.md, oracle.json}. `assay page` makes the pages of it, which are not kept. A functions.json
-# that publish_functions.sh left in the same folder is shown on the page. Never part of a test. Run it from a clean commit, so that the page names it:
+# {records.jsonl.gz, about.json, summary.md, oracle.json}. `assay page` makes the pages of it, which are not kept.
 #   reports/publish/publish.sh path/to/assay NAME [OUT] [assay report arguments, such as --require cuda --key '*@cuda']
-# OUT is the folder to write (default: reports/published/NAME of this source tree).
+#   reports/publish/publish.sh --functions path/to/assay NAME [OUT]
+# The second call writes functions.json there: every argument of every device function, and every pair of f16 logits
+# through every softmax variant. The page shows it. OUT is the folder to write (default: reports/published/NAME of this
+# source tree). Never part of a test. Run it from a clean commit, so that the page names it.
 set -euo pipefail
+functions=
+if [[ ${1:-} == --functions ]]; then functions=1 && shift; fi
 if [[ $# -lt 2 ]]; then
-  sed -n '2,7s/^# //p' -- "$0" >&2
+  sed -n '3,9s/^# \{0,1\}//p' -- "$0" >&2
   exit 2
 fi
 assay=$1 name=$2
@@ -16,6 +20,13 @@ out=$(dirname -- "$0")/../published/$name
 if [[ $# -gt 0 && $1 != --* ]]; then
   out=$1
   shift
+fi
+if [[ $functions ]]; then
+  mkdir -p -- "$out"
+  "$assay" functions --backend cuda --require cuda --pairs --out "$out"
+  rm -f -- "$out/functions.html"  # `assay page` makes it
+  printf 'published: %s\n' "$out"
+  exit
 fi
 made=$(mktemp -d)
 trap 'rm -rf -- "$made"' EXIT

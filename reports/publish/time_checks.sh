@@ -111,7 +111,9 @@ served() {  # served NAME FILE
 served 'warm server, right, quick' "$scratch/right.cu"
 served 'warm server, wrong, quick' "$scratch/off.cu"
 {
-  printf '| check |'
+  printf '%s; %s cores; %s\n' "$(nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1 | grep . || echo 'no GPU')" "$(nproc)" "$(date -u +%F)"
+  for build in "${builds[@]}"; do printf '%s: %s\n' "${build%%=*}" "$("${build#*=}" --version | head -n 1)"; done
+  printf '\n| check |'
   for build in "${builds[@]}"; do printf ' %s: s | CPU s | exit |' "${build%%=*}"; done
   printf '\n|---|'
   for build in "${builds[@]}"; do printf '%s' '---:|---:|---:|'; done
