@@ -140,7 +140,10 @@ std::vector<std::int64_t> lengths_in(const Record& r) {
     const std::int64_t first = std::strtoll(at, &end, 10);
     const std::int64_t last = *end == '-' ? std::strtoll(end + 1, &end, 10) : first;
     // The file may be anyone's.
-    if (end == at || first < 0 || last < first || last - first >= r.swept->cases) break;
+    constexpr std::int64_t kMost = 1 << 20;
+    if (end == at || first < 0 || last < first || last - first >= r.swept->cases || last - first > kMost ||
+        std::ssize(all) > kMost)
+      break;
     for (std::int64_t V = first; V <= last; ++V) all.push_back(V);
     at = *end == ',' ? end + 1 : end;
   }
@@ -151,8 +154,11 @@ namespace {
 
 bool may_be_swept(const Record& r) {
   return r.group == "shapes" && r.status == Status::pass && r.V > 0 && r.rows > 0 && r.rows_outside == 0 &&
-         r.returned.empty() && r.at_first.empty() && r.evidence.empty() && !r.swept;
+         r.returned.empty() && r.at_first.empty() && r.evidence.empty() && r.escalated == 0 && !r.swept;
 }
+
+/// Logarithms far from 0 are counted apart by their resolution, so a sweep holds one kind of them.
+bool is_coarse(const std::optional<double>& resolution) { return resolution && *resolution > 1e-3; }
 
 /// "1-4096, 5003".
 std::string text_of_lengths(const std::vector<const Record*>& by_length) {
@@ -189,8 +195,8 @@ std::vector<Record> with_swept_lengths(const std::vector<Record>& records) {
     if (r.status != Status::pass && r.status != Status::unsupported && r.status != Status::not_run)
       kept_apart.insert(r.key);
   const auto name_of = [](const Record& r) {
-    return fmt::format("{} {} {} {} {} {} {} {}", r.key, r.op, r.family, r.rows, r.k, r.threshold, r.seed,
-                       r.setup.text());
+    return fmt::format("{} {} {} {} {} {} {} {} {} {}", r.key, r.op, r.family, r.rows, r.k, r.threshold,
+                       r.seed, is_coarse(r.resolution), is_coarse(r.resolution_sum), r.setup.text());
   };
   std::map<std::string, std::vector<const Record*>> sweeps;
   for (const Record& r : records)

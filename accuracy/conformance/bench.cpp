@@ -48,11 +48,23 @@ Record Bench::blank(const ConformanceCase& c) const {
   const Variant& v = variant_of(c);
   if (options_.report && c.family == kProbeFamily) return blank_probe(v);
   Record r = blank_record(v, c.family, c.op, c.shape(), options_.seed);
+  if (!options_.report) r.group = group_->name, r.setup = c.setup;
+  if (!options_.logits.empty()) r.seed = 0;
+  r.reproduce = reproduce(again(c));
+  return r;
+}
+
+std::string Bench::command_of_group(const ConformanceCase& c) const {
+  Repeat all = again(c);
+  all.family.clear(), all.setup.clear(), all.numbers.clear();
+  return reproduce(all);
+}
+
+Repeat Bench::again(const ConformanceCase& c) const {
+  const Variant& v = variant_of(c);
   Repeat again = repeat_of(v, c.family, c.op, c.shape(), options_.seed);
   again.pitch = options_.narrow.pitch;
   if (!options_.report) {
-    r.group = group_->name;
-    r.setup = c.setup;
     again.words = "check " + (!options_.target.empty() ? options_.target
                               : v.origin.empty()       ? v.key()
                                                        : v.origin);
@@ -63,14 +75,12 @@ Record Bench::blank(const ConformanceCase& c) const {
     again.extent = options_.extent == Extent::quick ? "quick" : options_.extent == Extent::full ? "full" : "";
   }
   if (!options_.logits.empty()) {
-    r.seed = 0;
     again.words += " --logits " + shell_quoted(std::filesystem::absolute(options_.logits).string());
     again.family.clear();
     std::erase_if(again.numbers, [](const Repeat::Number& n) { return n.part == SizePart::V; });
     again.seed.reset();
   }
-  r.reproduce = reproduce(again);
-  return r;
+  return again;
 }
 
 Record Bench::unsupported(const ConformanceCase& c, const Obstacle& why, FaultKind wants) const {

@@ -14,6 +14,7 @@
 #include "accuracy/case/guarded.hpp"
 #include "accuracy/conformance/conformance.hpp"
 #include "accuracy/conformance/deaths.hpp"
+#include "accuracy/reproduce.hpp"
 
 namespace assay::conformance {
 
@@ -56,6 +57,8 @@ class Bench {
 
   /// A record with status not_run and a complete reproduce line.
   Record blank(const ConformanceCase& c) const;
+  /// The command that repeats all cases of the group.
+  std::string command_of_group(const ConformanceCase& c) const;
   Record unsupported(const ConformanceCase& c, const Obstacle& why, FaultKind wants = {}) const;
 
   /// Inputs of the case, or a different number of such rows. They come from a family of reference/, a family
@@ -96,6 +99,7 @@ class Bench {
   Obstacle outside(const ConformanceCase& c, const Layout& layout) const;
 
  private:
+  Repeat again(const ConformanceCase& c) const;
   /// Launches an empty row, or no rows, with a kernel that does not promise to accept them. The record is
   /// `unsupported`, and says what was returned.
   Record unpromised(const ConformanceCase& c, const Case& inputs, const Layout& layout,

@@ -317,13 +317,13 @@ bool has_resolution(const Record& r) {
 
 void PassResolution::take(const Record& r) {
   if (!has_resolution(r)) {
-    far += r.status == Status::pass && r.resolution;
+    if (r.status == Status::pass && r.resolution) far += cases_in(r);
     return;
   }
   coarsest.take_resolution(r);
   const double of_row = r.resolution_sum.value_or(0);
   if (of_logarithm(r) && of_row > 1e-3)
-    ++rounded_off;
+    rounded_off += cases_in(r);
   else
     row = std::max(row, of_row);
 }

@@ -3,12 +3,13 @@
 # Measures how long `assay check` takes on this machine, for one or more builds of it, one after another in one run.
 #   reports/publish/time_checks.sh OUT BACKEND NAME=ASSAY [NAME=ASSAY ...]
 # BACKEND is cuda or host. OUT/checks.md is the table: wall seconds, and with `host` the CPU seconds, of each build.
-# OUT/checks.txt has one line per call: build, what, wall seconds, CPU seconds, exit status, first line of the answer.
+# OUT/checks.txt has one line per call: build, what, wall seconds, CPU seconds, exit status, first line of
+# the answer, lines of records.jsonl.
 # ONLY, if set, is a regular expression for the names of what is measured; LIMIT seconds end a call (170). A file is
 # compiled before its time counts.
 set -euo pipefail
 if [[ $# -lt 3 || ! $2 =~ ^(cuda|host)$ ]]; then
-  sed -n '3,8s/^# \{0,1\}//p' -- "$0" >&2
+  sed -n '3,9s/^# \{0,1\}//p' -- "$0" >&2
   exit 2
 fi
 out=$1 backend=$2
@@ -103,7 +104,7 @@ served() {  # served NAME FILE
       end=$(date +%s.%N)
     done
     printf '%s\t%s\t%s\t-\t%s\t%.80s\t%s\n' "${build%%=*}" "$1" "$(awk -v a="$begin" -v b="$end" 'BEGIN { printf "%.2f", b - a }')" \
-      "$(grep -o '"status": *[0-9]*' <<<"$answer" | grep -o '[0-9]*$')" "$answer" "" | tee -a "$out/checks.txt"
+      "$(grep -o '"status": *[0-9]*' <<<"$answer" | grep -o '[0-9]*$' || echo 124)" "$answer" "" | tee -a "$out/checks.txt"
     kill "${server_PID:?}"
     wait "$server_PID" || true
   done

@@ -153,7 +153,11 @@ class Search {
     o.hold = true;
     if (!found_.empty()) o.target = target_with_(found_);
     if (o.hangs) o.hangs->forget_crashes();
-    if (o.fail_fast) o.enough = [v = make_()](const Record& r) { return certainly_wrong(v, r); };
+    if (o.fail_fast) {
+      Variant v = make_();
+      v.launcher = nullptr;  // its worker is for others
+      o.enough = [v = std::move(v)](const Record& r) { return certainly_wrong(v, r); };
+    }
     o.known = [this](const std::string& identity) {
       const auto at = known_.find(identity);
       return at == known_.end() ? nullptr : &at->second;

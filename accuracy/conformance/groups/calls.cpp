@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "accuracy/conformance/diagnosis/diagnosis.hpp"
 #include "accuracy/conformance/groups/groups.hpp"
@@ -21,10 +22,10 @@ std::vector<Variant> siblings_of(const Variant& v) {
 /// The calls of one case, folded into its record.
 class Calls {
  public:
-  /// `goes_on`: the calls follow those of another case in the same process. `alone`: whether a call that
-  /// fails is tried as the only one of a process.
-  Calls(Bench& bench, const ConformanceCase& c, bool goes_on, bool alone = true)
-      : bench_(bench), case_(c), record_(bench.blank(c)), goes_on_(goes_on), alone_(alone) {
+  /// `goes_on`: the calls follow those of another case in the same process. `known`: of rows of this length
+  /// the first call of a process fails.
+  Calls(Bench& bench, const ConformanceCase& c, bool goes_on, bool known)
+      : bench_(bench), case_(c), record_(bench.blank(c)), goes_on_(goes_on), known_(known) {
     if (bench.variant().launcher && !goes_on) bench.variant().launcher->restart();
   }
 
@@ -92,8 +93,8 @@ class Calls {
   /// the cause.
   void tell_alone(const ConformanceCase& c, const Case& inputs, const Layout& layout) {
     Launcher* const launcher = bench_.variant().launcher.get();
-    if (!alone_ || record_.alone != Alone::not_tried || !launcher) return;
-    bool fails = number_ == 1 && !goes_on_;
+    if (record_.alone != Alone::not_tried || !launcher) return;
+    bool fails = number_ == 1 && (!goes_on_ || known_);
     if (!fails) {
       launcher->restart();
       fails = judged(bench_, c, inputs, layout).status != Status::pass;
@@ -104,7 +105,7 @@ class Calls {
   Bench& bench_;
   const ConformanceCase& case_;
   Record record_;
-  const bool goes_on_, alone_;
+  const bool goes_on_, known_;
   int number_ = 0;
   std::uint64_t made_ = 0;
 };
@@ -240,40 +241,38 @@ constexpr Sequence kSequences[] = {
 };
 
 /// Each case in a process of its own; those that join follow one another in one process. What is wrong there
-/// is tried in a process of its own. On a GPU, where a process takes long, that ends once two cases have
-/// failed from their first call in a new process on: such a kernel is wrong without earlier calls.
+/// is tried in a process of its own. On a GPU, where a process takes long, that is done once for each row
+/// length: where the first call of a process fails, those after it need not be tried apart.
 void run_calls(Bench& bench, const std::vector<ConformanceCase>& cases) {
-  constexpr int kShown = 2;
   bool goes_on = false;
-  int by_itself = 0;
+  std::set<std::int64_t> wrong;  // row lengths of which the first call of a process fails
   for (std::size_t i = 0; i < cases.size() && bench.go_on(); ++i) {
     const ConformanceCase& c = cases[i];
     const Sequence& s =
         *std::ranges::find_if(kSequences, [&](const Sequence& of) { return c.setup == of.setup; });
-    const bool known = by_itself >= kShown && on_device(bench.variant());
+    const bool known = wrong.contains(c.V) && on_device(bench.variant());
     const auto record = [&](bool joined) {
-      Calls calls(bench, c, joined, !known);
+      Calls calls(bench, c, joined, known);
       s.run(calls, c);
       return calls.result();
     };
     Launcher* const launcher = bench.variant().launcher.get();
     const auto disturbed = [&] { return launcher && launcher->disturbance().any(); };
-    Record r = record(goes_on);
-    if (goes_on && !known && r.status != Status::pass && r.status != Status::unsupported) {
+    const bool joins = goes_on || known;
+    Record r = record(joins);
+    if (joins && !known && r.status != Status::pass && r.status != Status::unsupported) {
       const bool doubtful = disturbed();
       Record own = record(false);
-      ConformanceCase any = c;
-      any.setup = {};
       if (doubtful || own.status == Status::fail || own.status == Status::crashed || own.status == r.status) {
         r = std::move(own);
       } else {
         // Wrong after other calls alone: a second look that shows nothing changes nothing.
         disturbed();
-        r.reproduce = bench.blank(any).reproduce;  // of all that joined
+        r.reproduce = bench.command_of_group(c);  // all that joined
       }
     }
-    by_itself += r.alone == Alone::fails;
-    goes_on = r.status == Status::pass || (known && r.status == Status::fail);
+    if (r.alone == Alone::fails) wrong.insert(c.V);
+    goes_on = r.status == Status::pass;
     bench.emit(i, std::move(r));
   }
 }

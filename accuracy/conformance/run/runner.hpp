@@ -89,7 +89,7 @@ class Runner {
   void look_alone(Bench& bench, const PlannedUnit& p, std::size_t at, Record among);
   void put(const PlannedUnit& p, std::size_t at, Record r, Disturbance disturbance);
   /// The record that an earlier run kept of the case.
-  std::optional<Record> earlier(const Bench& bench, Patience& patience, const ConformanceCase& c) const;
+  std::optional<Record> earlier(const Bench& bench, Patience& patience, const ConformanceCase& c);
   /// Keeps a settled record.
   void keep(const Bench& bench, const ConformanceCase& c, const Record& r, const Disturbance& d) const;
 

@@ -87,11 +87,11 @@ VerdictDocument document_of(const std::vector<SpreadPart>& parts, int status) {
   return d;
 }
 
-/// True if no kernel of the command says that it runs on the host. Those of one GPU wait for each other.
+/// True if all kernels of the command are known to run on a GPU. Those of one GPU wait for each other.
 bool all_on_a_gpu(const CheckArguments& o) {
   return device_count() > 0 && !o.targets.source.host &&
-         std::ranges::none_of(o.targets.words, [](const std::string& word) {
-           return word.find("@" + std::string(name(Backend::host))) != std::string::npos;
+         std::ranges::all_of(o.targets.words, [](const std::string& word) {
+           return is_source_file(word) || word.find("@" + std::string(name(Backend::cuda))) != word.npos;
          });
 }
 
@@ -118,7 +118,9 @@ int run_spread_check(CheckArguments& o, RunFrame& frame) {
   data->seconds = frame.seconds();
   const int status = status_of_check(*data, o.accept_limits);
   const std::vector<Record> lines = with_swept_lengths(data->records);
-  frame.finish(*data, {{"records.jsonl", lines_of(lines, data->environment)}}, status);
+  frame.finish(
+      *data, {{"records.jsonl", lines_of(lines, data->environment)}, {"contract.json", contracts_of(*data)}},
+      status);
   for (const SpreadPart& p : parts) {
     std::filesystem::remove_all(p.folder);
     std::filesystem::remove(p.output);
