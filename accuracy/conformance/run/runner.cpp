@@ -56,6 +56,7 @@ constexpr int kAgreed = 3;
 bool may_share(const PlannedUnit& p) {
   return p.group->together && !p.unit.exclusive &&
          std::all_of(p.unit.cases.begin(), p.unit.cases.end(), [](const ConformanceCase& c) {
+           // A batch holds little memory: of short rows it may be many.
            return !c.variant && c.family != kProbeFamily && c.V > 0 && c.rows > 0 &&
                   (c.rows <= 1 << 14 || (c.rows <= 1 << 17 && c.rows * c.V <= 1 << 21));
          });

@@ -88,7 +88,7 @@ class Runner {
   /// Makes a case that failed among others again, by itself, and records what it then shows.
   void look_alone(Bench& bench, const PlannedUnit& p, std::size_t at, Record among);
   void put(const PlannedUnit& p, std::size_t at, Record r, Disturbance disturbance);
-  /// The record that an earlier run kept of the case.
+  /// The record that an earlier run kept of the case, or that an earlier round of a search made.
   std::optional<Record> earlier(const Bench& bench, Patience& patience, const ConformanceCase& c);
   /// Keeps a settled record.
   void keep(const Bench& bench, const ConformanceCase& c, const Record& r, const Disturbance& d) const;
